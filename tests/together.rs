@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::memory::{InitialMemory, Memory, Plan, Reset};
+use touchstone_executor::memory::{InitialContent, Memory, MemoryTemplate, ResetMethod};
 use touchstone_executor::{
     Config, Engine, Execution, ExportId, Instance, MemoryFrom, Module, Outcome, Strategy, Support,
     TrapKind,
@@ -153,7 +153,7 @@ impl Executor {
 /// Memories of nobody's: one from before this thread used any runtime, and one that
 /// is new each round.
 struct Memories {
-    plan: Plan,
+    template: MemoryTemplate,
     clean: Vec<u8>,
     first: Memory,
     rounds: usize,
@@ -162,16 +162,16 @@ struct Memories {
 impl Memories {
     const SIZE: usize = 4 * 65_536;
 
-    fn new(kind: Reset) -> Self {
+    fn new(kind: ResetMethod) -> Self {
         let mut clean = vec![0; Self::SIZE];
         clean[3000..9000].fill(7);
-        let plan = Plan::new(InitialMemory::capture(&clean), kind).unwrap();
-        let first = Memory::new(Some(&plan), Self::SIZE, Self::SIZE).unwrap();
-        Self { plan, clean, first, rounds: 0 }
+        let template = MemoryTemplate::new(InitialContent::capture(&clean), kind).unwrap();
+        let first = Memory::new(Some(&template), Self::SIZE, Self::SIZE).unwrap();
+        Self { template, clean, first, rounds: 0 }
     }
 
     fn round(&mut self) {
-        let mut new = Memory::new(Some(&self.plan), Self::SIZE, Self::SIZE).unwrap();
+        let mut new = Memory::new(Some(&self.template), Self::SIZE, Self::SIZE).unwrap();
         self.rounds += 1;
         let at = self.rounds * 40_961 % (Self::SIZE - 5000);
         for memory in [&mut self.first, &mut new] {

@@ -4,7 +4,7 @@
 use crate::abi::{self, Live};
 use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
-use crate::memory::{Padded, RestorerMut, UsedOn};
+use crate::memory::{Padded, ResetterMut, UsedOn};
 use crate::outcome::Outcome;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -107,11 +107,11 @@ pub trait Resident: Send + Sized {
     /// When the reset fails; the instance is then replaced too.
     fn reset(&mut self) -> Result<bool>;
 
-    /// Does something with the restorer of the memory, if it is one of Touchstone's.
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T>;
+    /// Does something with the resetter of the memory, if it is one of Touchstone's.
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T>;
 
     /// Whether the last reset may have made the memory smaller: for instances that know it
-    /// without their restorer, where to reach that takes time.
+    /// without their resetter, where to reach that takes time.
     fn may_have_shrunk(&self) -> bool {
         true
     }
@@ -123,7 +123,7 @@ pub trait Resident: Send + Sized {
     /// When the kernel refuses; the instance is then replaced.
     fn trim(&mut self) -> Result<()> {
         // SAFETY: the instance is clean, not running, and borrowed here alone.
-        self.with_restorer(|mut restorer| unsafe { restorer.trim() }).transpose()?;
+        self.with_resetter(|mut resetter| unsafe { resetter.trim() }).transpose()?;
         Ok(())
     }
 }
@@ -167,7 +167,7 @@ impl<R: Resident> Instance for Reused<R> {
         if self.resident.is_none() {
             MADE.set(MADE.get() + 1);
             let mut resident = R::new(&self.shared)?;
-            self.used_on = resident.with_restorer(UsedOn::of).unwrap_or_default();
+            self.used_on = resident.with_resetter(UsedOn::of).unwrap_or_default();
             *self.resident = Some(resident);
         }
         self.used_on.begin();
@@ -185,7 +185,7 @@ impl<R: Resident> Instance for Reused<R> {
                     // SAFETY: `prepare` left the instance clean, and nobody else could write
                     // since. `used_on` notices the use on several threads; the rest is what
                     // the strategy asks of hosts.
-                    resident.with_restorer(|mut restorer| unsafe { restorer.begin_use() });
+                    resident.with_resetter(|mut resetter| unsafe { resetter.begin_use() });
                 }
                 self.used_on.go_on();
                 abi::invoke(resident.live(), export, input, output)
@@ -204,7 +204,7 @@ impl<R: Resident> Instance for Reused<R> {
             match &mut *self.resident {
                 Some(resident) if matches!(reset, Ok(true)) => {
                     if resident.may_have_shrunk() {
-                        resident.with_restorer(|restorer| self.used_on.follow(restorer));
+                        resident.with_resetter(|resetter| self.used_on.follow(resetter));
                     }
                 }
                 _ => *self.resident = None,

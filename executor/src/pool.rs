@@ -167,7 +167,9 @@ impl Engine for WithPool {
 /// ours, before which memories of others must not wait for their next one.
 fn stay_first() -> Result<()> {
     match memory::tracks_any() {
-        true => memory::stay_first().map_err(Error::system("cannot handle SIGSEGV first")),
+        true => {
+            memory::reinstall_signal_handler().map_err(Error::system("cannot handle SIGSEGV first"))
+        }
         false => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a backend supports a strategy, and by which means.
 
-use crate::memory::{KEEP_RESIDENT, Reset};
+use crate::memory::{KEEP_RESIDENT, ResetMethod};
 use crate::strategy::MemoryFrom;
 
 /// Whether a backend supports a strategy.
@@ -23,16 +23,16 @@ pub enum Support {
 impl MemoryFrom {
     /// How Touchstone's memories of this kind are made clean.
     #[must_use]
-    pub fn reset_method(self) -> Reset {
+    pub fn reset_method(self) -> ResetMethod {
         let limit = KEEP_RESIDENT;
         match self {
-            Self::Segments => Reset::Segments,
-            Self::CopyOnWrite => Reset::Drop,
-            Self::Resident => Reset::Resident { limit },
-            Self::Gated => Reset::Gated { limit },
-            Self::Tracked => Reset::Tracked { limit },
-            Self::WriteProtected => Reset::WriteProtected { limit },
-            Self::Auto => Reset::Auto { limit },
+            Self::Segments => ResetMethod::Segments,
+            Self::CopyOnWrite => ResetMethod::Drop,
+            Self::Resident => ResetMethod::Resident { limit },
+            Self::Gated => ResetMethod::Gated { limit },
+            Self::Tracked => ResetMethod::Tracked { limit },
+            Self::WriteProtected => ResetMethod::WriteProtected { limit },
+            Self::Auto => ResetMethod::Auto { limit },
         }
     }
 }

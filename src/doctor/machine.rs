@@ -1,10 +1,10 @@
 //! Processors, their frequency, and what the kernel offers.
 
 use super::Finding;
-use crate::plan::cores;
 use crate::proc::{self, read};
+use crate::template::cores;
 use touchstone_executor::memory::{
-    KEEP_RESIDENT, Reset, faults_are_logged, pagemap_scan_available, protection_keys,
+    KEEP_RESIDENT, ResetMethod, faults_are_logged, pagemap_scan_available, protection_keys,
 };
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -21,7 +21,7 @@ pub(super) fn findings(load: Option<f64>) -> Vec<Finding> {
         pagemap_scan(pagemap_scan_available()),
         fault_log(faults_are_logged()),
         keys(protection_keys()),
-        userfaultfd(Reset::WriteProtected { limit: KEEP_RESIDENT }.refusal()),
+        userfaultfd(ResetMethod::WriteProtected { limit: KEEP_RESIDENT }.refusal()),
         huge_pages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
         counters(
             std::path::Path::new("/sys/bus/event_source/devices/cpu").exists(),

@@ -17,8 +17,8 @@ fn clean() -> Vec<u8> {
     clean
 }
 
-fn plan(reset: Reset) -> Plan {
-    Plan::new(InitialMemory::capture(&clean()), reset).unwrap()
+fn template(reset: ResetMethod) -> MemoryTemplate {
+    MemoryTemplate::new(InitialContent::capture(&clean()), reset).unwrap()
 }
 
 fn name(test: &str) -> String {
@@ -39,11 +39,11 @@ fn holes_of_a_sparse_image_take_no_memory() {
     }
     let size = 48 << 20;
     let segments = [(70_000, &[1, 2, 3][..]), (size - 9, &[1, 2, 3])];
-    for kind in kinds(LIMIT).filter(|kind| *kind != Reset::Segments) {
+    for kind in kinds(LIMIT).filter(|kind| *kind != ResetMethod::Segments) {
         let before = resident();
-        let content = InitialMemory::from_segments(size, segments).unwrap();
-        let plan = Plan::new(content, kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+        let content = InitialContent::from_segments(size, segments).unwrap();
+        let template = MemoryTemplate::new(content, kind).unwrap();
+        let mut memory = Memory::new(Some(&template), size, size).unwrap();
         assert!(resident() < before + (8 << 20), "{kind:?}: made");
         let read = |memory: &mut Memory| {
             memory.bytes_mut().iter().step_by(PAGE).map(|byte| usize::from(*byte)).sum::<usize>()
@@ -64,9 +64,9 @@ fn holes_of_a_sparse_image_take_no_memory() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_whose_reset_failed_is_used_no_more() {
-    for kind in [Reset::Drop, Reset::Segments] {
-        let recycler = std::sync::Arc::new(Recycler::new(Some(plan(kind)), 1));
-        let mut lease = Lease::new(&recycler, SIZE, 2 * SIZE, true).unwrap();
+    for kind in [ResetMethod::Drop, ResetMethod::Segments] {
+        let pool = std::sync::Arc::new(MemoryPool::new(Some(template(kind)), 1));
+        let mut lease = PooledMemory::new(&pool, SIZE, 2 * SIZE, true).unwrap();
         let last = lease.base().wrapping_add(SIZE - PAGE).cast();
         // SAFETY: the last page of a memory of this test's own, which nobody refers to;
         // the second call puts back what the first one took.
@@ -81,7 +81,7 @@ fn a_memory_whose_reset_failed_is_used_no_more() {
         }
         assert!(lease.reset().is_err(), "{kind:?}: reset once more");
         lease.release();
-        let mut next = recycler.take(SIZE, 2 * SIZE).unwrap();
+        let mut next = pool.take(SIZE, 2 * SIZE).unwrap();
         // A new one: what is shelved has been used and is not accessible at once.
         next.bytes_mut()[0] = 1;
         assert!(next.reset().unwrap());
@@ -93,12 +93,12 @@ fn a_memory_whose_reset_failed_is_used_no_more() {
 #[test]
 #[cfg_attr(miri, ignore = "needs userfaultfd")]
 fn a_memory_whose_writes_are_not_noted_is_used_no_more() {
-    let kind = Reset::WriteProtected { limit: 1 << 20 };
+    let kind = ResetMethod::WriteProtected { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
     }
     for page in [1, SIZE / PAGE - 1] {
-        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE).unwrap();
+        let mut memory = Memory::new(Some(&template(kind)), SIZE, 2 * SIZE).unwrap();
         memory.reset().unwrap();
         let place = memory.base().wrapping_add(page * PAGE).cast();
         // SAFETY: a page of a memory of this test's own, which nobody refers to.
@@ -127,13 +127,13 @@ fn threads_write_one_memory() {
     const THREADS: usize = 3;
     let rounds = 150;
     let limits = [1 << 20, 24 * PAGE];
-    let tracked = limits.map(|limit| Reset::Tracked { limit });
-    let protected = limits.map(|limit| Reset::WriteProtected { limit });
+    let tracked = limits.map(|limit| ResetMethod::Tracked { limit });
+    let protected = limits.map(|limit| ResetMethod::WriteProtected { limit });
     let kinds = tracked.into_iter().chain(protected).filter(|kind| kind.refusal().is_none());
     let clean = clean();
     for kind in kinds {
         for round in 0..rounds {
-            let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+            let mut memory = Memory::new(Some(&template(kind)), SIZE, SIZE).unwrap();
             let mut parts: [Vec<&mut [u8]>; THREADS] = Default::default();
             for (index, part) in memory.bytes_mut().chunks_mut(1024).enumerate() {
                 parts[index % THREADS].push(part);
@@ -161,11 +161,11 @@ fn threads_write_one_memory() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn zeros_that_the_kernel_has_merged_are_restored() {
-    let kind = Reset::Resident { limit: 1 << 20 };
+    let kind = ResetMethod::Resident { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
     }
-    let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+    let mut memory = Memory::new(Some(&template(kind)), SIZE, SIZE).unwrap();
     let page = 3 * PAGE;
     // SAFETY: nobody refers to the memory meanwhile.
     if unsafe { !merge_zeros(memory.base().add(page), PAGE) } {
@@ -213,7 +213,7 @@ unsafe fn merge_zeros(start: *mut u8, length: usize) -> bool {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_is_locked_is_reset() {
     for kind in kinds(LIMIT) {
-        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE).unwrap();
+        let mut memory = Memory::new(Some(&template(kind)), SIZE, 2 * SIZE).unwrap();
         // SAFETY: a memory of this test's own.
         if unsafe { libc::mlock(memory.base().cast(), SIZE) } != 0 {
             eprintln!("not tested: this process may not lock memory");
@@ -247,9 +247,10 @@ fn a_child_of_a_fork_resets_its_own_copy() {
     }
     let clean = clean();
     // A tracked memory that lists few pages asks the kernel too.
-    let few = Some(Reset::Tracked { limit: 3 * PAGE }).filter(|kind| kind.refusal().is_none());
+    let few =
+        Some(ResetMethod::Tracked { limit: 3 * PAGE }).filter(|kind| kind.refusal().is_none());
     for kind in kinds(LIMIT).chain(few) {
-        let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+        let mut memory = Memory::new(Some(&template(kind)), SIZE, SIZE).unwrap();
         // SAFETY: the child runs nothing but the code below, which takes no lock that
         // another thread may have had, and ends.
         unsafe {
@@ -274,7 +275,7 @@ fn a_child_of_a_fork_resets_its_own_copy() {
 fn the_kernel_may_write_where_it_was_announced() {
     use std::io::Read;
     for kind in kinds(LIMIT) {
-        let mut memory = Memory::new(Some(&plan(kind)), SIZE, SIZE).unwrap();
+        let mut memory = Memory::new(Some(&template(kind)), SIZE, SIZE).unwrap();
         for _ in 0..20 {
             let mut zeros = std::fs::File::open("/dev/zero").unwrap();
             let place = memory.writable(5000..SIZE - 100);
@@ -344,7 +345,7 @@ mod others {
 }
 
 fn tracked() -> Memory {
-    Memory::new(Some(&plan(Reset::Tracked { limit: 1 << 20 })), SIZE, 2 * SIZE).unwrap()
+    Memory::new(Some(&template(ResetMethod::Tracked { limit: 1 << 20 })), SIZE, 2 * SIZE).unwrap()
 }
 
 #[test]
@@ -410,7 +411,7 @@ fn a_handler_after_the_last_memory_comes_second_again() {
     }
     let mut memory = tracked();
     others::install(others::last, 0, &[libc::SIGUSR1]);
-    stay_first().unwrap();
+    reinstall_signal_handler().unwrap();
     memory.bytes_mut().fill(1);
     memory.reset().unwrap();
     assert!(memory.bytes_mut() == clean());
@@ -427,7 +428,7 @@ fn a_growth_that_the_kernel_does_in_part_opens_nothing() {
     const MIB: usize = 1 << 20;
     let reserved = SIZE + 96 * MIB;
     for kind in kinds(LIMIT) {
-        let mut memory = Memory::new(Some(&plan(kind)), SIZE, reserved).unwrap();
+        let mut memory = Memory::new(Some(&template(kind)), SIZE, reserved).unwrap();
         for _ in 0..2 {
             memory.grow(SIZE + MIB).unwrap();
             memory.bytes_mut()[SIZE..].fill(1);
@@ -467,9 +468,9 @@ fn the_last_mappings_are_left_to_others() {
     let limit = allowed - allowed / 16;
     let held = mappings::Held::new(limit - 3).unwrap();
     for kind in kinds(LIMIT) {
-        let made = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE);
+        let made = Memory::new(Some(&template(kind)), SIZE, 2 * SIZE);
         // Two, and two more for an image.
-        if kind == Reset::Segments {
+        if kind == ResetMethod::Segments {
             assert!(made.is_ok());
         } else {
             assert!(made.unwrap_err().to_string().contains("vm.max_map_count"), "{kind}");
@@ -477,21 +478,22 @@ fn the_last_mappings_are_left_to_others() {
     }
     drop(held);
     // Growth by moving would need another memory; in place it takes one mapping of those left.
-    let home = Recycler::new(Some(plan(Reset::Tracked { limit: LIMIT })), 4);
-    let mut lease = Lease::new(&std::sync::Arc::new(home), SIZE, 2 * SIZE, true).unwrap();
+    let home = MemoryPool::new(Some(template(ResetMethod::Tracked { limit: LIMIT })), 4);
+    let mut lease = PooledMemory::new(&std::sync::Arc::new(home), SIZE, 2 * SIZE, true).unwrap();
     let held = (0..limit).rev().find_map(mappings::Held::new).unwrap();
     lease.grow(2 * SIZE).unwrap();
     lease.reset().unwrap();
     drop((held, lease));
     // The last half of a sixteenth is left to others by memories that grow, too.
-    let mut memories: Vec<Memory> =
-        (0..10).map(|_| Memory::new(Some(&plan(Reset::Drop)), SIZE, 2 * SIZE).unwrap()).collect();
+    let mut memories: Vec<Memory> = (0..10)
+        .map(|_| Memory::new(Some(&template(ResetMethod::Drop)), SIZE, 2 * SIZE).unwrap())
+        .collect();
     let mut most = (0..limit).rev().find_map(mappings::Held::new).unwrap();
     (limit + 5..allowed - allowed / 32).for_each(|_| assert!(most.grow()));
     let grown = memories.iter_mut().filter_map(|memory| memory.grow(2 * SIZE).ok()).count();
     assert_eq!(grown, 5);
     drop((memories, most));
-    let shared = plan(Reset::Drop);
+    let shared = template(ResetMethod::Drop);
     let memories: Vec<Memory> =
         (0..100).map(|_| Memory::new(Some(&shared), SIZE, 2 * SIZE).unwrap()).collect();
     // Four of each, and one of the image.
@@ -500,12 +502,12 @@ fn the_last_mappings_are_left_to_others() {
     drop((memories, shared));
     // An image of three parts splits a memory into six more, and has three of its own.
     let segments = [0, 1, 2].map(|part| (part << 20, &[1][..]));
-    let content = InitialMemory::from_segments(4 << 20, segments).unwrap();
-    let plan = Plan::new(content, Reset::Drop).unwrap();
-    let memory = Memory::new(Some(&plan), 4 << 20, 4 << 20).unwrap();
+    let content = InitialContent::from_segments(4 << 20, segments).unwrap();
+    let template = MemoryTemplate::new(content, ResetMethod::Drop).unwrap();
+    let memory = Memory::new(Some(&template), 4 << 20, 4 << 20).unwrap();
     assert!(mappings::Held::new(limit - 11).is_some());
     assert!(mappings::Held::new(limit - 10).is_none());
-    drop((memory, plan));
+    drop((memory, template));
     assert!(mappings::Held::new(limit).is_some());
     // Those of others' memories count, too.
     let mut others = super::HeldMappings::new(limit).unwrap();
@@ -520,7 +522,7 @@ fn the_last_mappings_are_left_to_others() {
 #[cfg_attr(miri, ignore = "needs mprotect")]
 fn a_memory_that_cannot_be_closed_is_used_no_more() {
     for grows in [true, false] {
-        let mut memory = Memory::new(Some(&plan(Reset::Drop)), SIZE, 4 * SIZE).unwrap();
+        let mut memory = Memory::new(Some(&template(ResetMethod::Drop)), SIZE, 4 * SIZE).unwrap();
         memory.grow(2 * SIZE).unwrap();
         let hole = if grows { 2 * SIZE } else { SIZE };
         // SAFETY: a page of a memory of this test's own, which nobody refers to.

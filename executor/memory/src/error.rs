@@ -3,7 +3,7 @@
 /// Result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A refused content or plan, a misuse, or a failed system call.
+/// A refused content or template, a misuse, or a failed system call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

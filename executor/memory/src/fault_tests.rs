@@ -6,11 +6,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 const SIZE: usize = 65_536 * 4;
-const KIND: Reset = Reset::Tracked { limit: 1 << 20 };
+const KIND: ResetMethod = ResetMethod::Tracked { limit: 1 << 20 };
 
 fn tracked() -> Memory {
-    let plan = Plan::new(InitialMemory::capture(&clean()), KIND).unwrap();
-    Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap()
+    let template = MemoryTemplate::new(InitialContent::capture(&clean()), KIND).unwrap();
+    Memory::new(Some(&template), SIZE, 2 * SIZE).unwrap()
 }
 
 fn clean() -> Vec<u8> {
@@ -107,7 +107,7 @@ fn memories_of_before_and_after_another_handler_are_tracked() {
         another::install();
         memory.bytes_mut()[SIZE / 2] = round;
         assert!(memory.reset().unwrap());
-        assert!(memory.restorer().unwrap().kept() > 0, "not tracked in round {round}");
+        assert!(memory.resetter().unwrap().kept() > 0, "not tracked in round {round}");
     }
     for memory in [&mut before, &mut after] {
         memory.reset().unwrap();
@@ -129,7 +129,7 @@ fn the_error_number_survives_a_fault() {
         memory.bytes_mut()[page * host_page()] = 1;
         assert_eq!(errno(), Some(4242), "page {page}");
     }
-    assert_eq!(memory.restorer().unwrap().kept(), SIZE / host_page());
+    assert_eq!(memory.resetter().unwrap().kept(), SIZE / host_page());
 }
 
 /// Single pages cannot be opened any more; the memory as a whole can.
@@ -225,7 +225,7 @@ fn a_fork_tracks_its_own_copy() {
         assert_eq!(status, 0);
     }
     assert_eq!(memory.bytes_mut()[1], 1);
-    assert_eq!(memory.restorer().unwrap().kept(), 1);
+    assert_eq!(memory.resetter().unwrap().kept(), 1);
     memory.reset().unwrap();
     assert!(memory.bytes_mut() == fresh);
 }
@@ -245,7 +245,7 @@ fn a_first_write_may_come_with_locks_held_and_on_a_small_stack() {
         let errors = std::io::stderr().lock();
         memory.bytes_mut()[..3 * host_page()].fill(1);
         drop((out, errors));
-        assert_eq!(memory.restorer().unwrap().kept(), 3);
+        assert_eq!(memory.resetter().unwrap().kept(), 3);
         memory.reset().unwrap();
         assert!(memory.bytes_mut() == clean());
     });
@@ -292,12 +292,12 @@ fn nothing_depends_on_faults_that_nobody_counts() {
     }
     without_counts();
     for limit in [1 << 20, 1 << 22] {
-        assert!(Reset::Gated { limit }.refusal().is_some());
+        assert!(ResetMethod::Gated { limit }.refusal().is_some());
     }
     for kind in test_support::kinds(1 << 20) {
-        let plan = Plan::new(InitialMemory::zeroed(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
-        memory.restorer().unwrap().note_threads();
+        let template = MemoryTemplate::new(InitialContent::zeroed(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, 2 * SIZE).unwrap();
+        memory.resetter().unwrap().note_threads();
         for page in [0, 5, 9, 20] {
             memory.grow(2 * SIZE).unwrap();
             let grown = &mut memory.own_bytes_mut()[SIZE..];

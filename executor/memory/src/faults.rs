@@ -16,12 +16,12 @@
 //! | the reset drops a page | the next write faults |
 //! | `fork` | the parent's pages are on its list; the child has another process number |
 //! | huge pages: `khugepaged` makes absent pages writable without a fault | these memories are mapped with `MADV_NOHUGEPAGE` |
-//! | another thread writes | [`UsedOn`], [`written_elsewhere`] |
+//! | another thread writes | [`UsedOn`], [`note_foreign_writes`] |
 //! | another process writes (`ptrace`, `process_vm_writev`), or an asynchronous kernel worker (`io_uring`) | missed: not to be done to these memories between two resets |
-//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`written_elsewhere`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: each scan of what a memory has grown by looks whether it is locked, and from then on every reset scans it |
+//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`note_foreign_writes`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: each scan of what a memory has grown by looks whether it is locked, and from then on every reset scans it |
 //! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
 
-use super::{Mapping, RestorerMut, fault_log, host_page, process};
+use super::{Mapping, ResetterMut, fault_log, host_page, process};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::LazyLock;
@@ -53,10 +53,10 @@ fn new_number() -> u64 {
 }
 
 /// Says that other threads may have written memories of kind
-/// [`Reset::Gated`](super::Reset::Gated) or [`Reset::Auto`](super::Reset::Auto) since this
+/// [`ResetMethod::Gated`](super::ResetMethod::Gated) or [`ResetMethod::Auto`](super::ResetMethod::Auto) since this
 /// thread reset them, or that the process has locked them (`mlock`, `mlockall`): the next reset of
 /// each on this thread asks the kernel what was written.
-pub fn written_elsewhere() {
+pub fn note_foreign_writes() {
     TOLD.set(new_number());
 }
 
@@ -119,7 +119,7 @@ impl Mark {
     }
 
     /// Of the calling thread from now on. `None` in a child of a fork, and where
-    /// [`written_elsewhere`] was called since.
+    /// [`note_foreign_writes`] was called since.
     pub(super) fn renewed(self) -> Option<Self> {
         Self::now().filter(|now| (now.process, now.told) == (self.process, self.told))
     }
@@ -154,7 +154,7 @@ impl Mark {
 }
 
 /// Whether the kernel logs the faults of this thread, so that most resets of kind
-/// [`Reset::Gated`](super::Reset::Gated) take no system call.
+/// [`ResetMethod::Gated`](super::ResetMethod::Gated) take no system call.
 #[must_use]
 pub fn are_logged() -> bool {
     fault_log::position().is_some()
@@ -176,8 +176,8 @@ pub(super) fn is_counted() -> bool {
 /// The thread on which an instance uses its memory, from `prepare` to `finish`.
 ///
 /// An instance may be sent to another thread in between. A memory of
-/// kind [`Reset::Gated`](super::Reset::Gated) or [`Reset::Auto`](super::Reset::Auto), or one
-/// that was told that its [use begins](super::Restorer::begin_use), is reset by the faults of one
+/// kind [`ResetMethod::Gated`](super::ResetMethod::Gated) or [`ResetMethod::Auto`](super::ResetMethod::Auto), or one
+/// that was told that its [use begins](super::Resetter::begin_use), is reset by the faults of one
 /// thread, so whoever implements an instance over such memories notes the thread of each step
 /// here.
 /// When they were not all the same, the reset after [`end`](Self::end) asks the kernel.
@@ -196,10 +196,10 @@ impl UsedOn {
 
     /// For an instance with no memory but this one.
     #[must_use]
-    pub fn of(restorer: RestorerMut<'_>) -> Self {
+    pub fn of(resetter: ResetterMut<'_>) -> Self {
         let mut used_on = Self(Self::UNNEEDED);
-        if restorer.may_be_gated() {
-            used_on.note_for(restorer);
+        if resetter.may_be_gated() {
+            used_on.note_for(resetter);
         }
         used_on
     }
@@ -207,15 +207,15 @@ impl UsedOn {
     /// Between two uses: notes threads from the next one on if the memory has grown, and so asks
     /// since.
     #[inline]
-    pub fn follow(&mut self, restorer: RestorerMut<'_>) {
-        if !self.is_noted() && restorer.has_grown() {
-            self.note_for(restorer);
+    pub fn follow(&mut self, resetter: ResetterMut<'_>) {
+        if !self.is_noted() && resetter.has_grown() {
+            self.note_for(resetter);
         }
     }
 
     #[cold]
-    fn note_for(&mut self, mut restorer: RestorerMut<'_>) {
-        restorer.note_threads();
+    fn note_for(&mut self, mut resetter: ResetterMut<'_>) {
+        resetter.note_threads();
         self.0 = Self::NOWHERE;
     }
 
@@ -259,7 +259,9 @@ impl Drop for UsedOn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{InitialMemory, Memory, Plan, Reset, pagemap_scan_available, test_support};
+    use super::super::{
+        InitialContent, Memory, MemoryTemplate, ResetMethod, pagemap_scan_available, test_support,
+    };
     use super::*;
     use std::io::Read;
     use std::os::fd::AsRawFd;
@@ -337,7 +339,7 @@ mod tests {
         // As above: the first time may fault itself.
         let renewed = (0..2).fold(mark, |mark, _| mark.renewed().unwrap());
         assert!(renewed.holds());
-        written_elsewhere();
+        note_foreign_writes();
         assert!(!renewed.holds());
         assert_eq!(renewed.renewed(), None);
     }
@@ -376,24 +378,24 @@ mod tests {
     #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
     fn threads_are_noted_once_a_memory_asks() {
         let (size, limit) = (16 * host_page(), 1 << 20);
-        let memory = |reset: Reset| {
-            let plan = Plan::new(InitialMemory::zeroed(size), reset).unwrap();
-            Memory::new(Some(&plan), size, 4 * size).unwrap()
+        let memory = |reset: ResetMethod| {
+            let template = MemoryTemplate::new(InitialContent::zeroed(size), reset).unwrap();
+            Memory::new(Some(&template), size, 4 * size).unwrap()
         };
         if !pagemap_scan_available() {
             return;
         }
-        let mut gated = memory(Reset::Gated { limit });
-        assert!(UsedOn::of(gated.restorer().unwrap()).is_noted());
-        let mut memory = memory(Reset::Tracked { limit });
-        if memory.restorer().unwrap().may_be_gated() {
+        let mut gated = memory(ResetMethod::Gated { limit });
+        assert!(UsedOn::of(gated.resetter().unwrap()).is_noted());
+        let mut memory = memory(ResetMethod::Tracked { limit });
+        if memory.resetter().unwrap().may_be_gated() {
             // Other tests watch as many memories as there may be.
             return;
         }
-        let mut used = UsedOn::of(memory.restorer().unwrap());
+        let mut used = UsedOn::of(memory.resetter().unwrap());
         used.begin();
         used.go_on();
-        used.follow(memory.restorer().unwrap());
+        used.follow(memory.resetter().unwrap());
         assert_eq!(used.0, UsedOn::UNNEEDED);
         let elsewhere = |used: &mut UsedOn| {
             std::thread::scope(|scope| scope.spawn(|| used.begin()).join().unwrap());
@@ -404,19 +406,19 @@ mod tests {
         assert_eq!(thread(), number);
         memory.grow(2 * size).unwrap();
         memory.reset().unwrap();
-        used.follow(memory.restorer().unwrap());
+        used.follow(memory.resetter().unwrap());
         assert_eq!(used.0, UsedOn::NOWHERE);
         elsewhere(&mut used);
         // What is noted once stays, for as long as the memory is used.
-        used.follow(memory.restorer().unwrap());
+        used.follow(memory.resetter().unwrap());
         used.end();
         assert_ne!(thread(), number);
         // From now on its faults tell what it grows by.
-        let before = memory.restorer().unwrap().scans_behind();
+        let before = memory.resetter().unwrap().scans_behind();
         for _ in 0..10 {
             memory.grow(2 * size).unwrap();
             memory.reset().unwrap();
         }
-        assert!(memory.restorer().unwrap().scans_behind() > before);
+        assert!(memory.resetter().unwrap().scans_behind() > before);
     }
 }

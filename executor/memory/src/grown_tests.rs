@@ -10,11 +10,11 @@ use super::*;
 fn what_a_memory_grows_by_is_known_from_faults() {
     let limit = 1 << 20;
     for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
-        memory.restorer().unwrap().note_threads();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, 3 * SIZE).unwrap();
+        memory.resetter().unwrap().note_threads();
         let first = SIZE / host_page();
-        let scans = |memory: &mut Memory| memory.restorer().unwrap().scans_behind();
+        let scans = |memory: &mut Memory| memory.resetter().unwrap().scans_behind();
         let grow_and_write = |memory: &mut Memory, size: usize, pages: std::ops::Range<usize>| {
             memory.grow(SIZE + size * host_page()).unwrap();
             // SAFETY: so much is open, and the memory is borrowed mutably.
@@ -47,9 +47,9 @@ fn calls_that_grow(calls: &[(usize, &[(usize, u8)])], lent: usize) {
     let limit = 1 << 20;
     let first = SIZE / host_page();
     for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap().staying_open();
-        memory.restorer().unwrap().note_threads();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, 3 * SIZE).unwrap().staying_open();
+        memory.resetter().unwrap().note_threads();
         for (call, (pages, writes)) in calls.iter().enumerate() {
             memory.grow(SIZE + pages * host_page()).unwrap();
             if call == lent {
@@ -92,9 +92,9 @@ fn a_page_behind_a_smaller_growth_is_not_missed() {
 #[cfg_attr(miri, ignore = "needs mlock")]
 fn what_is_locked_is_reset() {
     for kind in test_support::keeping(1 << 20).filter(|_| pagemap_scan_available()) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
-        memory.restorer().unwrap().note_threads();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, 3 * SIZE).unwrap();
+        memory.resetter().unwrap().note_threads();
         let first = SIZE / host_page();
         for call in 0..12 {
             memory.grow(SIZE + 40 * host_page()).unwrap();
@@ -110,7 +110,7 @@ fn what_is_locked_is_reset() {
                     return;
                 }
                 // As hosts are told to do.
-                written_elsewhere();
+                note_foreign_writes();
             }
             write(&mut memory, [1, 3 + call, first + 1, first + 3 + call]);
             memory.reset().unwrap();
@@ -127,9 +127,9 @@ fn what_is_locked_between_calls_is_reset() {
     let calls = [40, 40, 40, 10, 40, 40, 0, 0, 0, 0, 0, 0, 0, 10, 40, 40, 30, 40];
     for (limit, locked_at) in [(1 << 20, 2), (8 * page, 0), (8 * page, 2), (1 << 20, 9)] {
         for kind in test_support::keeping(limit).filter(|_| pagemap_scan_available()) {
-            let plan = Plan::new(content(SIZE), kind).unwrap();
-            let mut memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
-            memory.restorer().unwrap().note_threads();
+            let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+            let mut memory = Memory::new(Some(&template), SIZE, 3 * SIZE).unwrap();
+            memory.resetter().unwrap().note_threads();
             let base = memory.base();
             for (call, grown) in calls.into_iter().enumerate() {
                 if call == locked_at {
@@ -145,10 +145,10 @@ fn what_is_locked_between_calls_is_reset() {
                         eprintln!("not tested: this process may not lock so much memory");
                         return;
                     }
-                    written_elsewhere();
+                    note_foreign_writes();
                 }
                 // SAFETY: nobody has written the memory since its last reset.
-                unsafe { memory.restorer().unwrap().begin_use() };
+                unsafe { memory.resetter().unwrap().begin_use() };
                 memory.grow(SIZE + grown * page).unwrap();
                 // SAFETY: so much is open, and the memory is borrowed mutably.
                 let bytes = unsafe { std::slice::from_raw_parts(base, memory.accessible()) };

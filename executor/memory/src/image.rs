@@ -22,14 +22,14 @@ const GAPS: usize = 256 << 20;
 
 /// The content of a clean memory: the parts that are not zero.
 #[derive(Debug, Clone, Default)]
-pub struct InitialMemory {
+pub struct InitialContent {
     /// Offset and bytes, in the order in which they are written.
     parts: Vec<(usize, Vec<u8>)>,
     /// Size of the memory, bytes.
     size: usize,
 }
 
-impl InitialMemory {
+impl InitialContent {
     /// The content of a memory of `size` bytes after each segment, an offset and bytes, was
     /// written to it in this order.
     ///
@@ -244,7 +244,7 @@ impl Image {
     ///
     /// When the system has no memory or file descriptors left, or the content lies in
     /// so many places far apart that memories would need too many mappings.
-    pub fn new(content: &InitialMemory) -> Result<Option<Self>> {
+    pub fn new(content: &InitialContent) -> Result<Option<Self>> {
         let touched = content.touched();
         let parts = parts_of(&pages(&touched)).map_err(|reason| Error::Unsuitable { reason })?;
         let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
@@ -394,9 +394,9 @@ fn joined(runs: &[Range<usize>], gap: usize) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    fn content(places: impl IntoIterator<Item = usize>) -> InitialMemory {
+    fn content(places: impl IntoIterator<Item = usize>) -> InitialContent {
         let parts: Vec<_> = places.into_iter().map(|page| (page * host_page(), vec![1])).collect();
-        InitialMemory { size: 1 << 32, parts }
+        InitialContent { size: 1 << 32, parts }
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
                 .unwrap();
         assert_eq!(parts, [3..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
         assert_eq!(parts_of(&pages(&content([]).touched())).unwrap(), []);
-        assert_eq!(parts_of(&pages(&InitialMemory::zeroed(9).touched())).unwrap(), []);
+        assert_eq!(parts_of(&pages(&InitialContent::zeroed(9).touched())).unwrap(), []);
     }
 
     #[test]
@@ -415,7 +415,7 @@ mod tests {
         let page = host_page();
         let mut bytes = vec![0; 100 * page];
         (bytes[page], bytes[99 * page - 1]) = (1, 1);
-        let content = InitialMemory { size: 1 << 32, parts: vec![(5 * page + 1, bytes)] };
+        let content = InitialContent { size: 1 << 32, parts: vec![(5 * page + 1, bytes)] };
         assert_eq!(content.first_data_byte(), Some(6 * page + 1));
         assert_eq!(parts_of(&pages(&content.touched())).unwrap(), [6..7, 104..105]);
     }
@@ -429,14 +429,14 @@ mod tests {
         let far = content((0..1000).map(|place| place * 1000));
         assert!(parts_of(&pages(&far.touched())).unwrap_err().contains("1000 places"));
         let places = (0..1000).map(|place| place * 1000 * host_page()).map(|at| at..at + 1);
-        assert!(InitialMemory::scattered(places.clone()).unwrap().contains("1000 places"));
-        assert_eq!(InitialMemory::scattered(places.take(60)), None);
+        assert!(InitialContent::scattered(places.clone()).unwrap().contains("1000 places"));
+        assert_eq!(InitialContent::scattered(places.take(60)), None);
     }
 
     #[test]
     fn segments_reach_up_to_the_end_of_the_memory() {
         let of =
-            |offset, length| InitialMemory::from_segments(100, [(offset, &[7; 200][..length])]);
+            |offset, length| InitialContent::from_segments(100, [(offset, &[7; 200][..length])]);
         for (offset, length) in [(0, 100), (97, 3), (100, 0)] {
             let content = of(offset, length).unwrap();
             let mut memory = [0; 100];
@@ -451,13 +451,13 @@ mod tests {
 
     #[test]
     fn only_zeros_at_the_end_can_be_left_out() {
-        let full = InitialMemory::capture(&[1; 100]);
+        let full = InitialContent::capture(&[1; 100]);
         assert_eq!(full.of_size(300).size(), 300);
         assert_eq!(full.of_size(50).size(), 100);
         assert!(full.without_end(1).is_none());
         let larger = full.of_size(300).without_end(200).unwrap();
         assert_eq!((larger.size(), larger.first_data_byte()), (100, Some(0)));
-        assert!(InitialMemory::zeroed(100).without_end(100).is_none());
+        assert!(InitialContent::zeroed(100).without_end(100).is_none());
     }
 
     #[test]
@@ -498,7 +498,7 @@ mod tests {
             (3 * page - 1, vec![3, 0, 0]),
             (4 * page, vec![4; page]),
         ];
-        let content = InitialMemory { size: 9 * page, parts };
+        let content = InitialContent { size: 9 * page, parts };
         let image = Image::new(&content).unwrap().unwrap();
         let data = |page: usize| image.page(page).unwrap().data;
         assert_eq!(data(1), 2 * BLOCK..6 * BLOCK);

@@ -6,12 +6,12 @@ use super::*;
 use std::io::Read;
 
 /// New memories of the kinds that go by the faults of a thread, where this machine can do them.
-fn memories_by_faults() -> impl Iterator<Item = (Reset, Memory)> {
+fn memories_by_faults() -> impl Iterator<Item = (ResetMethod, Memory)> {
     let limit = 1 << 20;
-    let kinds = [Reset::Gated { limit }, Reset::Auto { limit }].into_iter();
+    let kinds = [ResetMethod::Gated { limit }, ResetMethod::Auto { limit }].into_iter();
     kinds.filter(|kind| kind.refusal().is_none()).map(|kind| {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        (kind, Memory::new(Some(&plan), SIZE, SIZE).unwrap())
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        (kind, Memory::new(Some(&template), SIZE, SIZE).unwrap())
     })
 }
 
@@ -55,14 +55,14 @@ fn a_gated_memory_is_not_scanned_where_faults_are_logged() {
         return;
     }
     let limit = 48 * host_page();
-    for kind in [Reset::Gated { limit }, Reset::Auto { limit }] {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
-        assert!(!memory.restorer().unwrap().is_watched());
+    for kind in [ResetMethod::Gated { limit }, ResetMethod::Auto { limit }] {
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
+        assert!(!memory.resetter().unwrap().is_watched());
         let fresh = fresh(SIZE);
         write(&mut memory, 0..3);
         memory.reset().unwrap();
-        let scans = |memory: &mut Memory| memory.restorer().unwrap().scans();
+        let scans = |memory: &mut Memory| memory.resetter().unwrap().scans();
         let before = scans(&mut memory);
         for call in 0..30 {
             // Most of them known, one read and written after that, one new.
@@ -144,7 +144,7 @@ fn what_the_kernel_writes_to_pinned_pages_is_not_missed() {
                 _ => write(&mut memory, 0..2),
             }
             memory.reset().unwrap();
-            dropping += usize::from(memory.restorer().unwrap().drops_all());
+            dropping += usize::from(memory.resetter().unwrap().drops_all());
             let at = if (20..40).contains(&round) { round - 18 } else { round % 40 + 20 };
             let at = at * host_page();
             written += usize::from(test_support::write_pinned(&mut memory.bytes_mut()[at..at + 9]));
@@ -156,7 +156,7 @@ fn what_the_kernel_writes_to_pinned_pages_is_not_missed() {
         }
         // A sandbox may refuse it; a memory that is watched does.
         assert!(written > 30 || written == 0, "{kind}: {written}");
-        let drops = matches!(kind, Reset::Auto { .. }) && written > 0;
+        let drops = matches!(kind, ResetMethod::Auto { .. }) && written > 0;
         assert_eq!(dropping > 0, drops, "{kind}: {dropping}");
     }
 }
@@ -168,21 +168,21 @@ fn what_is_written_to_huge_pages_is_not_missed() {
     let (first, size) = (4 << 20, 16 << 20);
     let slightly = first + 16 * host_page();
     for kind in test_support::keeping(size) {
-        let plan = Plan::new(InitialMemory::zeroed(first), kind).unwrap();
+        let template = MemoryTemplate::new(InitialContent::zeroed(first), kind).unwrap();
         let mut mapping = Mapping::new(size, size).unwrap();
         let base = mapping.base();
         // SAFETY: a range of this test's own; its content stays the same. The kernel may refuse.
         unsafe { libc::madvise(base.cast(), size, libc::MADV_HUGEPAGE) };
-        // SAFETY: the mapping is larger than the plan, and outlives the restorer.
-        let mut restorer = unsafe { plan.install(base) }.unwrap();
-        restorer.note_threads();
+        // SAFETY: the mapping is larger than the template, and outlives the resetter.
+        let mut resetter = unsafe { template.install(base) }.unwrap();
+        resetter.note_threads();
         for (round, open) in [0, first, slightly, size, size].into_iter().enumerate() {
             for at in (0..open).step_by(host_page()) {
                 // SAFETY: a byte of the mapping, to which there is no reference.
                 unsafe { base.add(at).write_volatile(201) };
             }
             // SAFETY: nobody has a reference into the mapping, all of which is open.
-            unsafe { restorer.reset_grown(open.max(first)) }.unwrap();
+            unsafe { resetter.reset_grown(open.max(first)) }.unwrap();
             assert!(mapping.bytes_mut().iter().all(|byte| *byte == 0), "{kind}: round {round}");
         }
     }
@@ -193,13 +193,13 @@ fn scanned_after_faults_alone(mut memory: Memory) {
     for round in 0..3 {
         write(&mut memory, 2..5 + round);
         memory.reset().unwrap();
-        let before = memory.restorer().unwrap().scans();
+        let before = memory.resetter().unwrap().scans();
         for _ in 0..40 {
             write(&mut memory, 2..5 + round);
             memory.reset().unwrap();
         }
         // A few faults may be those of other code on this thread.
-        let scans = memory.restorer().unwrap().scans() - before;
+        let scans = memory.resetter().unwrap().scans() - before;
         assert!(scans <= 8, "round {round}: {scans} of 40 resets asked the kernel");
         assert!(memory.bytes_mut() == fresh);
         // Used on another thread, and reset here.
@@ -239,12 +239,12 @@ fn pages_that_the_last_call_wrote_stay_before_others() {
 fn last_written_pages_stay_before_others() {
     let (limit, step) = (64, 4);
     for kind in super::test_support::keeping(limit * host_page()) {
-        if matches!(kind, Reset::WriteProtected { .. }) || !pagemap_scan_available() {
+        if matches!(kind, ResetMethod::WriteProtected { .. }) || !pagemap_scan_available() {
             continue;
         }
         let size = 512 * host_page();
-        let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+        let template = MemoryTemplate::new(InitialContent::zeroed(size), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), size, size).unwrap();
         let mut faults = Vec::new();
         for call in 0..60 {
             let before = crate::faults::said().unwrap();
@@ -266,15 +266,15 @@ fn last_written_pages_stay_before_others() {
 #[test]
 #[cfg_attr(miri, ignore = "needs userfaultfd")]
 fn a_write_protected_memory_knows_exactly_what_was_written() {
-    let kind = Reset::WriteProtected { limit: 1 << 20 };
+    let kind = ResetMethod::WriteProtected { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
     }
-    let plan = Plan::new(content(SIZE), kind).unwrap();
-    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+    let mut memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
     let fresh = fresh(SIZE);
     let page = host_page();
-    let written = |memory: &mut Memory| memory.restorer().unwrap().kept();
+    let written = |memory: &mut Memory| memory.resetter().unwrap().kept();
     for round in 0..4 {
         // The first pages are the image's, the next ones are not.
         for pages in [1, 3, 20, 0] {
@@ -311,13 +311,13 @@ fn an_auto_memory_drops_its_pages_while_each_call_writes_others() {
 }
 
 fn drops_while_each_call_writes_others() {
-    let kind = Reset::Auto { limit: 1 << 20 };
+    let kind = ResetMethod::Auto { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
     }
     let size = 64 * SIZE;
-    let plan = Plan::new(content(size), kind).unwrap();
-    let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+    let template = MemoryTemplate::new(content(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&template), size, size).unwrap();
     let fresh = fresh(size);
     let mut next = 0;
     let mut call = |memory: &mut Memory, others: bool| {
@@ -335,7 +335,7 @@ fn drops_while_each_call_writes_others() {
     }
     // Watched for eight calls with new pages at most, and not for eight more.
     let mut kept = 0;
-    while !memory.restorer().unwrap().drops_all() {
+    while !memory.resetter().unwrap().drops_all() {
         call(&mut memory, true);
         kept += 1;
     }
@@ -344,17 +344,17 @@ fn drops_while_each_call_writes_others() {
         assert_eq!(call(&mut memory, index % 2 == 0), 0, "call {index}");
     }
     assert!(memory.bytes_mut() == fresh);
-    let scans = memory.restorer().unwrap().scans();
+    let scans = memory.resetter().unwrap().scans();
     // It is tried again.
     for _ in 0..100 {
         assert_eq!(call(&mut memory, false), pages(10));
     }
-    assert!(memory.restorer().unwrap().scans() > scans);
+    assert!(memory.resetter().unwrap().scans() > scans);
     assert!(memory.bytes_mut() == fresh);
     // Written by another thread while all is dropped.
     let last = (0..20).map(|_| call(&mut memory, true)).last();
     assert_eq!(last, Some(0));
-    let mut used_on = memory.restorer().map(UsedOn::of).unwrap();
+    let mut used_on = memory.resetter().map(UsedOn::of).unwrap();
     used_on.begin();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -372,7 +372,7 @@ fn drops_while_each_call_writes_others() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
 fn an_auto_memory_is_watched_while_calls_write_few_pages() {
-    let kind = Reset::Auto { limit: 1 << 20 };
+    let kind = ResetMethod::Auto { limit: 1 << 20 };
     if kind.refusal().is_none() && tracking_available() {
         fault_log::turn_off(true);
         watched_while_calls_write_few_pages(kind);
@@ -380,11 +380,11 @@ fn an_auto_memory_is_watched_while_calls_write_few_pages() {
     }
 }
 
-fn watched_while_calls_write_few_pages(kind: Reset) {
+fn watched_while_calls_write_few_pages(kind: ResetMethod) {
     let size = 16 * SIZE;
-    let plan = Plan::new(content(size), kind).unwrap();
-    let mut memory = Memory::new(Some(&plan), size, size).unwrap();
-    if !memory.restorer().unwrap().is_watched() {
+    let template = MemoryTemplate::new(content(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&template), size, size).unwrap();
+    if !memory.resetter().unwrap().is_watched() {
         // Other tests watch as many as there may be.
         return;
     }
@@ -394,10 +394,10 @@ fn watched_while_calls_write_few_pages(kind: Reset) {
             memory.bytes_mut()[page * host_page() + 9] = 201;
         }
         memory.reset().unwrap();
-        memory.restorer().unwrap().is_watched()
+        memory.resetter().unwrap().is_watched()
     };
     assert!((0..300).all(|_| call(&mut memory, 8)));
-    assert_eq!(memory.restorer().unwrap().scans(), 0);
+    assert_eq!(memory.resetter().unwrap().scans(), 0);
     // One page too many.
     assert!(!call(&mut memory, 129));
     assert!(memory.bytes_mut() == fresh);
@@ -418,20 +418,20 @@ fn an_auto_memory_drops_its_pages_where_the_limit_hides_new_ones() {
 }
 
 fn drops_where_the_limit_hides_new_pages() {
-    let kind = Reset::Auto { limit: 256 * host_page() };
+    let kind = ResetMethod::Auto { limit: 256 * host_page() };
     if kind.refusal().is_some() {
         return;
     }
     let size = 128 * SIZE;
-    let plan = Plan::new(content(size), kind).unwrap();
-    let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+    let template = MemoryTemplate::new(content(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&template), size, size).unwrap();
     let pages = size / host_page();
     let call = |memory: &mut Memory, first: usize| {
         for page in first..first + 100 {
             memory.bytes_mut()[page % pages * host_page() + 9] = 201;
         }
         memory.reset().unwrap();
-        memory.restorer().unwrap().drops_all()
+        memory.resetter().unwrap().drops_all()
     };
     assert!((0..60).any(|index| call(&mut memory, index * 100)));
 }

@@ -4,19 +4,19 @@
 //! Dropping pages is what makes a clean instance dear: every page that is
 //! touched again costs a fault, and on a second thread each drop costs a
 //! shoot-down of the other processor's address cache and the process's memory
-//! lock. Other kinds of [`Reset`] therefore find out which pages were written and restore
-//! those in place: [`Resident`](Reset::Resident) asks the kernel on every reset,
-//! [`Gated`](Reset::Gated) only when the thread's page faults since the last one do not tell,
-//! [`Tracked`](Reset::Tracked) keeps a list that grows by a write fault when a page is
-//! written that was not in it yet, and [`WriteProtected`](Reset::WriteProtected) has the
-//! kernel note each page's first write. [`Auto`](Reset::Auto) restores pages while calls
+//! lock. Other kinds of [`ResetMethod`] therefore find out which pages were written and restore
+//! those in place: [`Resident`](ResetMethod::Resident) asks the kernel on every reset,
+//! [`Gated`](ResetMethod::Gated) only when the thread's page faults since the last one do not tell,
+//! [`Tracked`](ResetMethod::Tracked) keeps a list that grows by a write fault when a page is
+//! written that was not in it yet, and [`WriteProtected`](ResetMethod::WriteProtected) has the
+//! kernel note each page's first write. [`Auto`](ResetMethod::Auto) restores pages while calls
 //! write the same ones, and drops them while each call writes others.
 //!
 //! | module | idea |
 //! |---|---|
 //! | `image` | what a clean memory contains, as a file to be mapped |
 //! | `mapping` | addresses with an accessible front |
-//! | `keys`, `steps` | opening what a memory grows by without system calls |
+//! | `keys`, `growth` | opening what a memory grows by without system calls |
 //! | `pages` | what is done to pages |
 //! | `compare` | storing only what differs |
 //! | `ages`, `epochs` | how long a page is kept that nobody writes |
@@ -29,8 +29,8 @@
 //! | `open_pages`, `registry` | which pages were written, of which memory |
 //! | `sync` | the atomics and the lock of both |
 //! | `mappings` | how many mappings all of that takes |
-//! | `reset`, `restorer` | the kinds of reset, and one memory's own |
-//! | `memory`, `recycler` | a memory with its reset, and many in turns |
+//! | `method`, `template`, `resetter` | the kinds of reset, and one memory's own |
+//! | `memory`, `pool` | a memory with its reset, and many in turns |
 //! | `region` | a state that many memories have at their ends, read-only |
 
 mod ages;
@@ -45,6 +45,7 @@ mod fault_tests;
 mod faults;
 #[cfg(test)]
 mod grown_tests;
+mod growth;
 mod image;
 mod keys;
 #[cfg(test)]
@@ -54,25 +55,25 @@ mod mapping;
 mod mapping_tests;
 mod mappings;
 mod memory;
+mod method;
 #[cfg(test)]
 mod model;
 mod open_pages;
 mod padded;
 mod pagemap;
 mod pages;
+mod pool;
 mod process;
-mod recycler;
 mod region;
 #[cfg(test)]
 mod region_tests;
 mod registry;
-mod reset;
-mod restorer;
+mod resetter;
 mod rule;
 mod shelf;
 mod signals;
-mod steps;
 mod sync;
+mod template;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]
@@ -81,20 +82,21 @@ mod tracked;
 mod write_protect;
 
 pub use error::{Error, Result};
-pub use faults::{UsedOn, are_logged as faults_are_logged, written_elsewhere};
-pub use image::{Image, InitialMemory};
+pub use faults::{UsedOn, are_logged as faults_are_logged, note_foreign_writes};
+pub use growth::GrowthSteps;
+pub use image::{Image, InitialContent};
 pub use keys::{Rights, protection_keys};
 pub use mapping::{HeldMappings, Mapping};
 pub use memory::{Memory, writable};
+pub use method::{KEEP_RESIDENT, ResetMethod};
 pub use padded::Padded;
 pub use pagemap::is_available as pagemap_scan_available;
-pub use recycler::{Lease, Recycler};
+pub use pool::{MemoryPool, PooledMemory};
 pub use region::Region;
-pub use reset::{KEEP_RESIDENT, Plan, Reset};
-pub use restorer::{Restorer, RestorerMut};
+pub use resetter::{Resetter, ResetterMut};
 pub use shelf::Shelf;
-pub use signals::be_first as stay_first;
-pub use steps::Steps;
+pub use signals::reinstall_signal_handler;
+pub use template::MemoryTemplate;
 pub use tracked::{TRACKED_AT_ONCE, is_available as tracking_available, tracks_any};
 
 use std::sync::LazyLock;

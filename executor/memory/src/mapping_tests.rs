@@ -8,10 +8,10 @@ use test_support::{kinds, mappings, passes};
 const PAGE: usize = 4096;
 const SIZE: usize = 65_536 * 4;
 
-fn plan(reset: Reset) -> Plan {
+fn template(reset: ResetMethod) -> MemoryTemplate {
     let mut clean = vec![0; SIZE];
     clean[5000..9000].fill(3);
-    Plan::new(InitialMemory::capture(&clean), reset).unwrap()
+    MemoryTemplate::new(InitialContent::capture(&clean), reset).unwrap()
 }
 
 /// Mappings of what is open of a memory.
@@ -23,13 +23,13 @@ fn mappings_of(memory: &Memory) -> usize {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn scattered_writes_do_not_split_a_memory_without_bound() {
-    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    let kind = ResetMethod::Tracked { limit: KEEP_RESIDENT };
     if kind.refusal().is_some() {
         return;
     }
     let size = 2 * KEEP_RESIDENT;
-    let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
-    let mut memory = Memory::new(Some(&plan), size, 2 * size).unwrap();
+    let template = MemoryTemplate::new(InitialContent::zeroed(size), kind).unwrap();
+    let mut memory = Memory::new(Some(&template), size, 2 * size).unwrap();
     // Every second page, as many as may stay open.
     for round in 1..4 {
         for page in (0..size / PAGE).step_by(2).take(KEEP_RESIDENT / PAGE) {
@@ -56,14 +56,14 @@ fn scattered_writes_do_not_split_a_memory_without_bound() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_that_are_let_go_of_between_others_do_not_split_a_memory_without_bound() {
-    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    let kind = ResetMethod::Tracked { limit: KEEP_RESIDENT };
     if kind.refusal().is_some() {
         return;
     }
     for (runs, stays_watched) in [(200, true), (300, false)] {
-        let plan = Plan::new(InitialMemory::zeroed(KEEP_RESIDENT), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
-        if memory.restorer().unwrap().may_be_gated() {
+        let template = MemoryTemplate::new(InitialContent::zeroed(KEEP_RESIDENT), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
+        if memory.resetter().unwrap().may_be_gated() {
             // Other tests watch as many memories as there may be.
             return;
         }
@@ -75,7 +75,7 @@ fn pages_that_are_let_go_of_between_others_do_not_split_a_memory_without_bound()
             assert!(mappings_of(&memory) <= 600, "{} mappings", mappings_of(&memory));
             assert!(memory.bytes_mut().iter().step_by(PAGE).all(|byte| *byte == 0));
         }
-        assert_eq!(memory.restorer().unwrap().is_watched(), stays_watched);
+        assert_eq!(memory.resetter().unwrap().is_watched(), stays_watched);
     }
 }
 
@@ -83,7 +83,7 @@ fn pages_that_are_let_go_of_between_others_do_not_split_a_memory_without_bound()
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_that_are_let_go_give_their_mappings_back() {
-    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    let kind = ResetMethod::Tracked { limit: KEEP_RESIDENT };
     if kind.refusal().is_some() {
         return;
     }
@@ -93,8 +93,8 @@ fn pages_that_are_let_go_give_their_mappings_back() {
         sparse[page * PAGE] = 1;
     }
     for (clean, most) in [(vec![0; size], 1), (sparse, 6)] {
-        let plan = Plan::new(InitialMemory::capture(&clean), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), size, 2 * size).unwrap();
+        let template = MemoryTemplate::new(InitialContent::capture(&clean), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), size, 2 * size).unwrap();
         assert_eq!(mappings_of(&memory), most);
         for call in 0..40 {
             for page in 0..written {
@@ -113,14 +113,14 @@ fn pages_that_are_let_go_give_their_mappings_back() {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn growing_further_each_time_takes_no_more_mappings() {
     for (kind, locked) in kinds(KEEP_RESIDENT).flat_map(|kind| [(kind, false), (kind, true)]) {
-        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
+        let mut memory = Memory::new(Some(&template(kind)), SIZE, 3 * SIZE).unwrap();
         let base = memory.base();
         for pages in 1..60 {
             memory.grow(SIZE + pages * PAGE).unwrap();
             if locked && pages == 5 {
                 // SAFETY: a memory of this test's own. The kernel locks what it does not fill.
                 unsafe { libc::mlock(base.cast(), 3 * SIZE) };
-                written_elsewhere();
+                note_foreign_writes();
             }
             memory.bytes_mut()[SIZE..].fill(1);
             memory.reset().unwrap();
@@ -136,10 +136,12 @@ fn growing_further_each_time_takes_no_more_mappings() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_stays_open_is_as_clean() {
-    let left_out = |kind: &Reset| matches!(kind, Reset::WriteProtected { .. } | Reset::Auto { .. });
+    let left_out = |kind: &ResetMethod| {
+        matches!(kind, ResetMethod::WriteProtected { .. } | ResetMethod::Auto { .. })
+    };
     for kind in kinds(KEEP_RESIDENT).filter(|kind| !left_out(kind)) {
-        let plan = plan(kind);
-        let memory = Memory::new(Some(&plan), SIZE, 3 * SIZE).unwrap();
+        let template = template(kind);
+        let memory = Memory::new(Some(&template), SIZE, 3 * SIZE).unwrap();
         let mut memory = memory.staying_open();
         let behind = memory.base() as usize + SIZE + 5 * PAGE;
         for call in 0..300 {
@@ -164,7 +166,7 @@ fn a_memory_that_stays_open_is_as_clean() {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn what_lies_behind_the_first_size_is_never_watched() {
     for kind in kinds(KEEP_RESIDENT) {
-        let memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
+        let memory = Memory::new(Some(&template(kind)), SIZE, 3 * SIZE).unwrap();
         let mut memory = memory.staying_open();
         let mut zeros = std::fs::File::open("/dev/zero").unwrap();
         for call in 0..60 {
@@ -188,15 +190,15 @@ fn many_memories_leave_mappings_to_others() {
     }
     let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
     let allowed: usize = allowed.trim().parse().unwrap();
-    let (pages, kind) = (200, Reset::Tracked { limit: KEEP_RESIDENT });
+    let (pages, kind) = (200, ResetMethod::Tracked { limit: KEEP_RESIDENT });
     let memories = allowed * 3 / 4 / (2 * pages);
     if kind.refusal().is_some() || memories > TRACKED_AT_ONCE {
         return;
     }
     let size = KEEP_RESIDENT;
-    let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
+    let template = MemoryTemplate::new(InitialContent::zeroed(size), kind).unwrap();
     let mut memories: Vec<_> =
-        (0..memories).map(|_| Memory::new(Some(&plan), size, 2 * size).unwrap()).collect();
+        (0..memories).map(|_| Memory::new(Some(&template), size, 2 * size).unwrap()).collect();
     let before = mappings(0..usize::MAX).count;
     let call = |memory: &mut Memory| {
         for page in 0..pages {
@@ -222,13 +224,13 @@ fn many_memories_leave_mappings_to_others() {
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn mappings_are_given_back_while_they_are_many() {
-    let kind = Reset::Tracked { limit: KEEP_RESIDENT };
+    let kind = ResetMethod::Tracked { limit: KEEP_RESIDENT };
     let name = "mapping_tests::mappings_are_given_back_while_they_are_many";
     if passes(name) || kind.refusal().is_some() {
         return;
     }
-    let plan = Plan::new(InitialMemory::zeroed(KEEP_RESIDENT), kind).unwrap();
-    let new = || Memory::new(Some(&plan), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
+    let template = MemoryTemplate::new(InitialContent::zeroed(KEEP_RESIDENT), kind).unwrap();
+    let new = || Memory::new(Some(&template), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
     // Writes so many pages in each of so many places. Whether the memory is watched then.
     let call = |memory: &mut Memory, places: usize, pages: usize| {
         for place in 0..places {
@@ -236,7 +238,7 @@ fn mappings_are_given_back_while_they_are_many() {
         }
         memory.reset().unwrap();
         assert!(memory.bytes_mut().iter().step_by(PAGE).all(|byte| *byte == 0));
-        memory.restorer().unwrap().is_watched()
+        memory.resetter().unwrap().is_watched()
     };
     let (mut many, mut few) = (new(), new());
     assert!(call(&mut many, 20, 1) && call(&mut few, mappings::FEW_RUNS, 2));
@@ -258,12 +260,12 @@ fn sizes_beyond_all_addresses_are_refused() {
     memory.bytes_mut().fill(1);
 }
 
-/// What makes a memory clean needs all that its plan is for.
+/// What makes a memory clean needs all that its template is for.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_stays_as_large_as_its_plan() {
     for kind in kinds(KEEP_RESIDENT) {
-        let mut memory = Memory::new(Some(&plan(kind)), SIZE, 2 * SIZE).unwrap();
+        let mut memory = Memory::new(Some(&template(kind)), SIZE, 2 * SIZE).unwrap();
         memory.bytes_mut()[0] = 0;
         for size in [0, SIZE - 1] {
             assert!(memory.hide(size).is_err(), "{kind:?}");
@@ -301,7 +303,7 @@ fn mappings_that_memories_take_are_counted() {
         let (before, held) = (mappings(0..usize::MAX).count as isize, mappings::held());
         let memories: Vec<_> = (0..100)
             .map(|_| {
-                let mut memory = Memory::new(Some(&plan(kind)), SIZE, 3 * SIZE).unwrap();
+                let mut memory = Memory::new(Some(&template(kind)), SIZE, 3 * SIZE).unwrap();
                 for _ in 0..3 {
                     memory.grow(2 * SIZE).unwrap();
                     memory.bytes_mut()[SIZE] = 1;

@@ -1,40 +1,40 @@
 //! A linear memory of our own with the means to make it clean.
 
-use super::{Mapping, Plan, Region, Restorer, RestorerMut, host_page};
+use super::{Mapping, MemoryTemplate, Region, Resetter, ResetterMut, host_page};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A [`Mapping`] and, where there is a plan, what makes it clean again.
+/// A [`Mapping`] and, where there is a template, what makes it clean again.
 #[derive(Debug)]
 pub struct Memory {
-    // Dropped in this order: a restorer must not outlive the mapping.
-    restorer: Option<Restorer>,
+    // Dropped in this order: a resetter must not outlive the mapping.
+    resetter: Option<Resetter>,
     mapping: Mapping,
-    /// What is mapped behind the plan's content.
+    /// What is mapped behind the template's content.
     region: Option<Arc<Region>>,
 }
 
 impl Memory {
     /// A clean memory: at least `size` accessible bytes in a reservation of
-    /// `reserved`, all zero without a plan, else with the plan's size and content.
+    /// `reserved`, all zero without a template, else with the template's size and content.
     ///
     /// # Errors
     ///
     /// When the system has no memory left.
-    pub fn new(plan: Option<&Plan>, size: usize, reserved: usize) -> Result<Self> {
-        let Some(plan) = plan else {
+    pub fn new(template: Option<&MemoryTemplate>, size: usize, reserved: usize) -> Result<Self> {
+        let Some(template) = template else {
             let mapping = Mapping::new(size, reserved)?;
-            return Ok(Self { restorer: None, mapping, region: None });
+            return Ok(Self { resetter: None, mapping, region: None });
         };
-        let mapping = Mapping::new(plan.whole_size(), reserved)?;
-        // SAFETY: the mapping is new, of the plan's whole size and this value's own. It is
-        // dropped after the restorer, and meanwhile what lies below the plan's size
+        let mapping = Mapping::new(template.whole_size(), reserved)?;
+        // SAFETY: the mapping is new, of the template's whole size and this value's own. It is
+        // dropped after the resetter, and meanwhile what lies below the template's size
         // is only touched by `reset` and by whoever this value is lent to. No Rust code writes
         // to the region behind that: `reset` and `grow` leave it alone, and whoever this value
         // is lent to knows that it is read-only.
-        let restorer = unsafe { plan.install(mapping.base()) }?;
-        Ok(Self { restorer: Some(restorer), mapping, region: plan.region.clone() })
+        let resetter = unsafe { template.install(mapping.base()) }?;
+        Ok(Self { resetter: Some(resetter), mapping, region: template.region.clone() })
     }
 
     /// Leaves pages open to the kernel that a reset or [`hide`](Self::hide) puts behind the
@@ -77,13 +77,13 @@ impl Memory {
     /// than `most` pages were written; nothing has then changed. After `true`, this memory may not
     /// be [usable](Self::is_usable).
     pub(super) fn move_written(&mut self, to: &mut Self, most: usize) -> bool {
-        let Some(restorer) = &mut self.restorer else { return false };
+        let Some(resetter) = &mut self.resetter else { return false };
         // What this memory has grown by is not watched.
         let fits = !self.mapping.is_broken()
-            && restorer.plan().size() == self.mapping.accessible()
+            && resetter.template().size() == self.mapping.accessible()
             && to.mapping.accessible() >= self.mapping.accessible();
         // SAFETY: both memories are borrowed mutably, so nobody else uses them.
-        fits && unsafe { restorer.move_written(to.base(), most) }
+        fits && unsafe { resetter.move_written(to.base(), most) }
     }
 
     /// Closes what lies behind `accessible` bytes and keeps its pages, all of which
@@ -92,37 +92,39 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// When it has a plan that is for more than that, or the kernel refuses.
+    /// When it has a template that is for more than that, or the kernel refuses.
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
-        let kept = self.restorer.as_ref().map_or(0, |restorer| restorer.plan().whole_size());
+        let kept = self.resetter.as_ref().map_or(0, |resetter| resetter.template().whole_size());
         if accessible < kept {
-            return Err(Error::Misuse("a memory cannot be smaller than the plan that resets it"));
+            return Err(Error::Misuse(
+                "a memory cannot be smaller than the template that resets it",
+            ));
         }
         self.mapping.hide(accessible)
     }
 
-    /// Makes the memory clean and of its first size. Without a plan nothing is
+    /// Makes the memory clean and of its first size. Without a template nothing is
     /// known about that, and nothing is done: `false`.
     ///
-    /// One of kind [`Reset::Gated`](super::Reset::Gated) that other threads have written
-    /// is clean only after [`written_elsewhere`](super::written_elsewhere).
+    /// One of kind [`ResetMethod::Gated`](super::ResetMethod::Gated) that other threads have written
+    /// is clean only after [`note_foreign_writes`](super::note_foreign_writes).
     ///
     /// # Errors
     ///
     /// When the kernel refuses; the memory must then not be used, and every later reset
     /// fails.
     pub fn reset(&mut self) -> Result<bool> {
-        let Some(restorer) = &mut self.restorer else { return Ok(false) };
+        let Some(resetter) = &mut self.resetter else { return Ok(false) };
         if self.region.is_some() {
             // The region was not written and the memory has not grown.
             // SAFETY: `&mut self` says that nobody uses the memory.
-            return unsafe { restorer.reset() }.map(|()| true);
+            return unsafe { resetter.reset() }.map(|()| true);
         }
-        let (size, open) = (restorer.plan().size(), self.mapping.accessible());
+        let (size, open) = (resetter.template().size(), self.mapping.accessible());
         // SAFETY: `&mut self` says that nobody uses the memory; all of what is
         // accessible is readable and writable or becomes so by a fault.
-        unsafe { restorer.reset_grown(open) }?;
-        self.mapping.hide(size).inspect_err(|_| restorer.give_up())?;
+        unsafe { resetter.reset_grown(open) }?;
+        self.mapping.hide(size).inspect_err(|_| resetter.give_up())?;
         Ok(true)
     }
 
@@ -134,9 +136,9 @@ impl Memory {
     /// When the kernel refuses; the memory must then not be used, and every later reset
     /// fails.
     pub fn trim(&mut self) -> Result<()> {
-        match &mut self.restorer {
+        match &mut self.resetter {
             // SAFETY: `&mut self` says that nobody uses the memory.
-            Some(restorer) => unsafe { restorer.trim() },
+            Some(resetter) => unsafe { resetter.trim() },
             None => Ok(()),
         }
     }
@@ -144,7 +146,7 @@ impl Memory {
     /// Whether it can be used: nothing that was to make it clean or to close it has failed.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        !self.mapping.is_broken() && self.restorer.as_ref().is_none_or(Restorer::is_usable)
+        !self.mapping.is_broken() && self.resetter.as_ref().is_none_or(Resetter::is_usable)
     }
 
     /// A part of the memory that the kernel can write to, see [`writable`].
@@ -156,29 +158,29 @@ impl Memory {
         writable(&mut self.bytes_mut()[range])
     }
 
-    /// What looks after it, where there is a plan.
-    pub fn restorer(&mut self) -> Option<RestorerMut<'_>> {
-        self.restorer.as_mut().map(RestorerMut::from)
+    /// What looks after it, where there is a template.
+    pub fn resetter(&mut self) -> Option<ResetterMut<'_>> {
+        self.resetter.as_mut().map(ResetterMut::from)
     }
 
     /// What its user has said about threads is not said for the next one.
     pub(super) fn forget_owner(&mut self) {
-        if let Some(restorer) = &mut self.restorer {
-            restorer.forget_owner();
+        if let Some(resetter) = &mut self.resetter {
+            resetter.forget_owner();
         }
     }
 
     /// The memory as bytes, without a [`Region`] behind them. The kernel may write to them, but in
     /// a tracked memory only where [`writable`] was called before.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        if let Some(restorer) = &mut self.restorer {
-            restorer.lend();
+        if let Some(resetter) = &mut self.resetter {
+            resetter.lend();
         }
         self.own_bytes_mut()
     }
 
     /// The same for code that makes no system call on them which pins pages (`O_DIRECT`,
-    /// `process_vm_writev`). A memory of kind [`Reset::Gated`](super::Reset::Gated) then need not
+    /// `process_vm_writev`). A memory of kind [`ResetMethod::Gated`](super::ResetMethod::Gated) then need not
     /// ask the kernel.
     pub fn own_bytes_mut(&mut self) -> &mut [u8] {
         let shared = self.region.as_ref().map_or(0, |region| region.length());

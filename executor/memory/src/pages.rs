@@ -174,7 +174,7 @@ pub(super) unsafe fn discard(base: *mut u8, size: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{InitialMemory, Mapping};
+    use super::super::{InitialContent, Mapping};
     use super::*;
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
     fn a_page_has_changed_wherever_it_differs() {
         let mut clean = vec![0; host_page()];
         clean[2000..2100].fill(3);
-        let image = Image::new(&InitialMemory::capture(&clean)).unwrap().unwrap();
+        let image = Image::new(&InitialContent::capture(&clean)).unwrap().unwrap();
         let mut page = Mapping::new(clean.len(), clean.len()).unwrap();
         // Before the data, in it, and behind.
         let places = [5, 2050, clean.len() - 1];

@@ -1,15 +1,15 @@
 //! Regions at the end of memories.
 
-use super::{InitialMemory, Memory, Plan, Region, Reset, host_page};
+use super::{InitialContent, Memory, MemoryTemplate, Region, ResetMethod, host_page};
 use std::sync::Arc;
 
 const SIZE: usize = 4 * (64 << 10);
 
-fn plan(reset: Reset, region: &Arc<Region>) -> Plan {
+fn template(reset: ResetMethod, region: &Arc<Region>) -> MemoryTemplate {
     let mut clean = vec![0; SIZE];
     clean[7] = 1;
-    let plan = Plan::new(InitialMemory::capture(&clean), reset).unwrap();
-    plan.sharing(Some(Arc::clone(region))).unwrap()
+    let template = MemoryTemplate::new(InitialContent::capture(&clean), reset).unwrap();
+    template.sharing(Some(Arc::clone(region))).unwrap()
 }
 
 /// What a guest reads.
@@ -19,16 +19,16 @@ fn read(memory: &Memory, offset: usize) -> u8 {
     unsafe { memory.base().add(offset).read_volatile() }
 }
 
-fn kinds() -> Vec<Reset> {
+fn kinds() -> Vec<ResetMethod> {
     let limit = 1 << 20;
     let all = [
-        Reset::Segments,
-        Reset::Drop,
-        Reset::Resident { limit },
-        Reset::Gated { limit },
-        Reset::Tracked { limit },
-        Reset::WriteProtected { limit },
-        Reset::Auto { limit },
+        ResetMethod::Segments,
+        ResetMethod::Drop,
+        ResetMethod::Resident { limit },
+        ResetMethod::Gated { limit },
+        ResetMethod::Tracked { limit },
+        ResetMethod::WriteProtected { limit },
+        ResetMethod::Auto { limit },
     ];
     all.into_iter().filter(|reset| reset.refusal().is_none()).collect()
 }
@@ -39,11 +39,11 @@ fn all_memories_read_what_the_host_writes_and_keep_it_over_resets() {
     for reset in kinds() {
         let region = Arc::new(Region::new(1).unwrap());
         assert_eq!(region.length(), (64 << 10));
-        let plan = plan(reset, &region);
-        let size = plan.size();
+        let template = template(reset, &region);
+        let size = template.size();
         assert_eq!(size, SIZE - (64 << 10));
         let mut memories: Vec<Memory> =
-            (0..3).map(|_| Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap()).collect();
+            (0..3).map(|_| Memory::new(Some(&template), SIZE, 2 * SIZE).unwrap()).collect();
         for round in 1..=20_u8 {
             region.write(&[round, round + 1]);
             for memory in &mut memories {
@@ -69,7 +69,8 @@ fn all_memories_read_what_the_host_writes_and_keep_it_over_resets() {
 #[cfg_attr(miri, ignore = "needs mappings of files")]
 fn a_memory_with_a_region_does_not_grow() {
     let region = Arc::new(Region::new(1).unwrap());
-    let mut memory = Memory::new(Some(&plan(Reset::Drop, &region)), SIZE, 2 * SIZE).unwrap();
+    let mut memory =
+        Memory::new(Some(&template(ResetMethod::Drop, &region)), SIZE, 2 * SIZE).unwrap();
     memory.grow(SIZE).unwrap();
     assert!(memory.grow(SIZE + host_page()).is_err());
     assert_eq!(memory.accessible(), SIZE);
@@ -78,15 +79,15 @@ fn a_memory_with_a_region_does_not_grow() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mappings of files")]
 fn a_region_needs_room_that_is_empty() {
-    let sharing = |content: InitialMemory, length| {
-        let plan = Plan::new(content, Reset::Drop).unwrap();
-        plan.sharing(Some(Arc::new(Region::new(length).unwrap())))
+    let sharing = |content: InitialContent, length| {
+        let template = MemoryTemplate::new(content, ResetMethod::Drop).unwrap();
+        template.sharing(Some(Arc::new(Region::new(length).unwrap())))
     };
-    assert!(sharing(InitialMemory::zeroed(SIZE), SIZE).is_err());
-    assert!(sharing(InitialMemory::zeroed(SIZE), SIZE - (64 << 10)).is_ok());
+    assert!(sharing(InitialContent::zeroed(SIZE), SIZE).is_err());
+    assert!(sharing(InitialContent::zeroed(SIZE), SIZE - (64 << 10)).is_ok());
     let mut full = vec![0; SIZE];
     full[SIZE - 1] = 1;
-    assert!(sharing(InitialMemory::capture(&full), 1).is_err());
+    assert!(sharing(InitialContent::capture(&full), 1).is_err());
 }
 
 /// Nobody else can make a mapping that can be written.
@@ -94,11 +95,11 @@ fn a_region_needs_room_that_is_empty() {
 #[cfg_attr(miri, ignore = "needs mappings of files")]
 fn a_mapped_region_cannot_be_opened_for_writing() {
     let region = Arc::new(Region::new(1).unwrap());
-    let plan = plan(Reset::Drop, &region);
-    let memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let template = template(ResetMethod::Drop, &region);
+    let memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
     // SAFETY: the pages are the memory's own; they stay as they are, because this is refused.
     let opened = unsafe {
-        let start = memory.base().add(plan.size()).cast();
+        let start = memory.base().add(template.size()).cast();
         let flags = rustix::mm::MprotectFlags::READ | rustix::mm::MprotectFlags::WRITE;
         rustix::mm::mprotect(start, 64 << 10, flags)
     };
@@ -116,7 +117,7 @@ fn a_region_that_nobody_has_is_unmapped() {
         maps.lines().filter(|line| line.contains("touchstone-region")).count()
     };
     let region = Arc::new(Region::new(1).unwrap());
-    let memory = Memory::new(Some(&plan(Reset::Drop, &region)), SIZE, SIZE).unwrap();
+    let memory = Memory::new(Some(&template(ResetMethod::Drop, &region)), SIZE, SIZE).unwrap();
     assert_eq!(mapped(), 2);
     drop(region);
     drop(memory);

@@ -1,4 +1,4 @@
-//! When a memory of kind [`Reset::Auto`](super::Reset::Auto) keeps its pages, and when it
+//! When a memory of kind [`ResetMethod::Auto`](super::ResetMethod::Auto) keeps its pages, and when it
 //! drops them all.
 //!
 //! Keeping pays for pages that calls write again: to compare one takes a tenth of the time

@@ -83,7 +83,7 @@ static INSTALLED: Mutex<usize> = Mutex::new(0);
 /// # Errors
 ///
 /// When the system refuses, or runtimes have replaced the handler again and again.
-pub fn be_first() -> std::io::Result<()> {
+pub fn reinstall_signal_handler() -> std::io::Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     let current = current()?;
     // Also an older one, which comes back to the top when a runtime puts back what

@@ -1,24 +1,24 @@
 //! What several tests need: processes of their own, because they end one or spend what it
 //! has, and what the kernel says about a memory.
 
-use super::Reset;
+use super::ResetMethod;
 use super::pagemap::{self, Search};
 use std::ops::Range;
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Every kind that this machine can do.
-pub(super) fn kinds(limit: usize) -> impl Iterator<Item = Reset> {
-    [Reset::Segments, Reset::Drop].into_iter().chain(keeping(limit))
+pub(super) fn kinds(limit: usize) -> impl Iterator<Item = ResetMethod> {
+    [ResetMethod::Segments, ResetMethod::Drop].into_iter().chain(keeping(limit))
 }
 
 /// Those of them that keep pages.
-pub(super) fn keeping(limit: usize) -> impl Iterator<Item = Reset> {
+pub(super) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
     let kinds = [
-        Reset::Resident { limit },
-        Reset::Gated { limit },
-        Reset::Tracked { limit },
-        Reset::WriteProtected { limit },
-        Reset::Auto { limit },
+        ResetMethod::Resident { limit },
+        ResetMethod::Gated { limit },
+        ResetMethod::Tracked { limit },
+        ResetMethod::WriteProtected { limit },
+        ResetMethod::Auto { limit },
     ];
     kinds.into_iter().filter(|kind| kind.refusal().is_none())
 }

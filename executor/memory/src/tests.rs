@@ -6,14 +6,14 @@ use std::io::Read;
 
 pub(super) const SIZE: usize = 65_536 * 4;
 
-pub(super) fn content(size: usize) -> InitialMemory {
+pub(super) fn content(size: usize) -> InitialContent {
     let mut clean = vec![0; size];
     for (index, byte) in clean.iter_mut().enumerate().take(3 * 4096 + 17).skip(5000) {
         *byte = (index % 251) as u8;
     }
     // Far enough apart to be another part of the image.
     clean[size - 9000..][..5000].fill(3);
-    InitialMemory::capture(&clean)
+    InitialContent::capture(&clean)
 }
 
 pub(super) fn fresh(size: usize) -> Vec<u8> {
@@ -22,9 +22,9 @@ pub(super) fn fresh(size: usize) -> Vec<u8> {
     fresh
 }
 
-fn kinds() -> Vec<Reset> {
+fn kinds() -> Vec<ResetMethod> {
     let limits = [1 << 20, 3 * 4096, 0];
-    let others = [Reset::Segments, Reset::Drop].into_iter();
+    let others = [ResetMethod::Segments, ResetMethod::Drop].into_iter();
     others.chain(limits.into_iter().flat_map(test_support::keeping)).collect()
 }
 
@@ -57,7 +57,7 @@ enum Step {
     Grow {
         pages: usize,
     },
-    Reset,
+    ResetMethod,
     Trim,
 }
 
@@ -71,7 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..SIZE, 1_usize..20_000)
             .prop_map(|(offset, length)| Step::Announced { offset, length }),
         1 => (1_usize..5).prop_map(|pages| Step::Grow { pages }),
-        4 => Just(Step::Reset),
+        4 => Just(Step::ResetMethod),
         1 => Just(Step::Trim),
     ]
 }
@@ -84,8 +84,8 @@ proptest! {
     fn a_reset_memory_is_a_fresh_memory(steps in prop::collection::vec(step(), 0..80)) {
         let fresh = fresh(SIZE);
         for kind in kinds() {
-            let plan = Plan::new(content(SIZE), kind).unwrap();
-            let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+            let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+            let mut memory = Memory::new(Some(&template), SIZE, 2 * SIZE).unwrap();
             let mut expected = fresh.clone();
             for step in &steps {
                 match *step {
@@ -116,7 +116,7 @@ proptest! {
                         memory.grow(size).unwrap();
                         expected.resize(size, 0);
                     }
-                    Step::Reset => {
+                    Step::ResetMethod => {
                         memory.reset().unwrap();
                         expected = fresh.clone();
                     }
@@ -187,8 +187,9 @@ fn what_is_hidden_is_no_part_of_the_memory() {
 
 #[test]
 fn a_memory_without_content_needs_no_image() {
-    let plan = Plan::new(InitialMemory::capture(&[0; 65_536]), Reset::Drop).unwrap();
-    assert!(plan.image().is_none());
+    let template =
+        MemoryTemplate::new(InitialContent::capture(&[0; 65_536]), ResetMethod::Drop).unwrap();
+    assert!(template.image().is_none());
 }
 
 /// Modules may have a memory that begins empty.
@@ -196,8 +197,8 @@ fn a_memory_without_content_needs_no_image() {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_of_no_bytes_is_as_clean() {
     for kind in kinds() {
-        let plan = Plan::new(InitialMemory::zeroed(0), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), 0, SIZE).unwrap();
+        let template = MemoryTemplate::new(InitialContent::zeroed(0), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), 0, SIZE).unwrap();
         for _ in 0..20 {
             assert_eq!(memory.accessible(), 0);
             memory.grow(65_536).unwrap();
@@ -215,7 +216,7 @@ pub(super) fn resident(memory: &Memory) -> usize {
 }
 
 /// Kinds that keep pages, where the kernel can be asked what they keep.
-fn keeping(limit: usize) -> Vec<Reset> {
+fn keeping(limit: usize) -> Vec<ResetMethod> {
     test_support::keeping(limit).filter(|_| pagemap_scan_available()).collect()
 }
 
@@ -223,8 +224,8 @@ fn keeping(limit: usize) -> Vec<Reset> {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
     for kind in keeping(1 << 20) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
         memory.bytes_mut().fill(9);
         memory.reset().unwrap();
         assert_eq!(resident(&memory), SIZE, "{kind:?}");
@@ -232,7 +233,7 @@ fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
             memory.bytes_mut()[77] = 1;
             if light > 9 {
                 // Only the page that was written is compared now.
-                assert_eq!(memory.restorer().unwrap().kept(), 1, "{kind:?}, call {light}");
+                assert_eq!(memory.resetter().unwrap().kept(), 1, "{kind:?}, call {light}");
             }
             memory.reset().unwrap();
         }
@@ -246,10 +247,10 @@ fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_written_with_their_clean_content_come_back_less_and_less() {
     // Each write to a page that is protected again faults.
-    let is_protected = |kind: &Reset| matches!(kind, Reset::WriteProtected { .. });
+    let is_protected = |kind: &ResetMethod| matches!(kind, ResetMethod::WriteProtected { .. });
     for kind in keeping(1 << 20).into_iter().filter(|kind| !is_protected(kind)) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
         let mut call = || {
             for page in memory.bytes_mut()[SIZE / 2..].chunks_mut(host_page()) {
                 // SAFETY: the page is borrowed. Volatile, so that the compiler does not leave
@@ -271,14 +272,14 @@ fn pages_written_with_their_clean_content_come_back_less_and_less() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_that_were_opened_ahead_are_watched_again_unless_they_are_written() {
-    let kind = Reset::Tracked { limit: 1 << 20 };
+    let kind = ResetMethod::Tracked { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
     }
-    let plan = Plan::new(InitialMemory::zeroed(4 * SIZE), kind).unwrap();
+    let template = MemoryTemplate::new(InitialContent::zeroed(4 * SIZE), kind).unwrap();
     for value in [0, 1] {
         for pages in [1, 2, 13, 64, 65, 100, 200] {
-            let mut memory = Memory::new(Some(&plan), 4 * SIZE, 4 * SIZE).unwrap();
+            let mut memory = Memory::new(Some(&template), 4 * SIZE, 4 * SIZE).unwrap();
             let mut kept = Vec::new();
             for _ in 0..400 {
                 for page in memory.bytes_mut().chunks_mut(host_page()).take(pages) {
@@ -287,7 +288,7 @@ fn pages_that_were_opened_ahead_are_watched_again_unless_they_are_written() {
                     unsafe { page.as_mut_ptr().write_volatile(value) };
                 }
                 memory.reset().unwrap();
-                kept.push(memory.restorer().unwrap().kept());
+                kept.push(memory.resetter().unwrap().kept());
             }
             // Pages that are let go come back now and then, with others behind them.
             kept.sort_unstable();
@@ -302,8 +303,8 @@ fn pages_that_were_opened_ahead_are_watched_again_unless_they_are_written() {
 fn what_stays_resident_has_a_bound() {
     let limit = 16 * host_page();
     for kind in keeping(limit) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, 2 * SIZE).unwrap();
         for _ in 0..3 {
             memory.grow(2 * SIZE).unwrap();
             memory.bytes_mut().fill(9);
@@ -322,8 +323,8 @@ fn what_stays_resident_has_a_bound() {
 fn what_was_let_go_of_has_a_bound() {
     let (limit, size) = (64 * host_page(), 512 * host_page());
     for kind in keeping(limit) {
-        let plan = Plan::new(InitialMemory::zeroed(size), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), size, size).unwrap();
+        let template = MemoryTemplate::new(InitialContent::zeroed(size), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), size, size).unwrap();
         // Backwards, so that nothing is opened ahead.
         for pages in (0..510).rev().collect::<Vec<_>>().chunks(3) {
             for page in pages {
@@ -343,15 +344,15 @@ fn what_lies_behind_a_shrunk_memory_has_a_bound_and_goes_when_it_is_not_needed()
     const LIMIT: usize = 1 << 20;
     let page = host_page();
     for kind in keeping(LIMIT) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
         let mut mapping = Mapping::new(16 * SIZE, 16 * SIZE).unwrap();
         let base = mapping.base();
-        // SAFETY: the mapping is larger than the plan, and outlives the restorer.
-        let mut restorer = unsafe { plan.install(base) }.unwrap();
+        // SAFETY: the mapping is larger than the template, and outlives the resetter.
+        let mut resetter = unsafe { template.install(base) }.unwrap();
         let mut used = |grown: usize| {
             mapping.bytes_mut()[..SIZE + grown].fill(7);
             // SAFETY: nobody has a reference into the mapping, all of which is open.
-            unsafe { restorer.reset_shrunk(SIZE + grown) }.unwrap();
+            unsafe { resetter.reset_shrunk(SIZE + grown) }.unwrap();
             assert!(mapping.bytes_mut()[..SIZE] == fresh(SIZE), "{kind:?}");
             test_support::own_bytes(base as usize + SIZE, 15 * SIZE)
         };
@@ -368,11 +369,11 @@ fn what_lies_behind_a_shrunk_memory_has_a_bound_and_goes_when_it_is_not_needed()
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_was_written_all_over_is_watched_again_later() {
     let limit = 4 * host_page();
-    if (Reset::Tracked { limit }).refusal().is_some() {
+    if (ResetMethod::Tracked { limit }).refusal().is_some() {
         return;
     }
-    let plan = Plan::new(content(SIZE), Reset::Tracked { limit }).unwrap();
-    let mut memory = Memory::new(Some(&plan), SIZE, SIZE).unwrap();
+    let template = MemoryTemplate::new(content(SIZE), ResetMethod::Tracked { limit }).unwrap();
+    let mut memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
     for round in 0..4 {
         memory.bytes_mut().fill(round);
         memory.reset().unwrap();
@@ -387,13 +388,14 @@ fn a_memory_that_was_written_all_over_is_watched_again_later() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn many_memories_are_tracked_and_the_rest_is_reset_otherwise() {
-    let kind = Reset::Tracked { limit: 1 << 20 };
+    let kind = ResetMethod::Tracked { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
     }
-    let plan = Plan::new(content(SIZE), kind).unwrap();
-    let mut memories: Vec<_> =
-        (0..TRACKED_AT_ONCE + 8).map(|_| Memory::new(Some(&plan), SIZE, SIZE).unwrap()).collect();
+    let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+    let mut memories: Vec<_> = (0..TRACKED_AT_ONCE + 8)
+        .map(|_| Memory::new(Some(&template), SIZE, SIZE).unwrap())
+        .collect();
     let fresh = fresh(SIZE);
     for memory in memories.iter_mut().rev() {
         memory.bytes_mut()[4096..3 * 4096].fill(7);
@@ -401,7 +403,7 @@ fn many_memories_are_tracked_and_the_rest_is_reset_otherwise() {
         memory.reset().unwrap();
         assert!(memory.bytes_mut() == fresh);
     }
-    let is_further = |memory: &mut Memory| memory.restorer().unwrap().may_be_gated();
+    let is_further = |memory: &mut Memory| memory.resetter().unwrap().may_be_gated();
     let further: Vec<_> = memories.iter_mut().filter_map(|m| is_further(m).then_some(m)).collect();
     assert!(further.len() >= 8);
     further_memories_ask_after_faults_of_their_own_use_alone(further, &fresh);
@@ -421,19 +423,19 @@ fn further_memories_ask_after_faults_of_their_own_use_alone(
             if begins {
                 // SAFETY: nobody has written it since its reset, and only this thread will,
                 // or it says so.
-                unsafe { memory.restorer().unwrap().begin_use() };
+                unsafe { memory.resetter().unwrap().begin_use() };
             }
             let bytes = &mut memory.bytes_mut()[first * host_page()..(first + 2) * host_page()];
             if round % 10 == 5 {
                 std::thread::scope(|scope| scope.spawn(|| bytes.fill(7)).join().unwrap());
-                written_elsewhere();
+                note_foreign_writes();
             } else {
                 bytes.fill(7);
             }
             memory.reset().unwrap();
             assert!(memory.bytes_mut() == fresh, "round {round}, memory {index}");
         }
-        let all = memories.iter_mut().map(|memory| memory.restorer().unwrap().scans());
+        let all = memories.iter_mut().map(|memory| memory.resetter().unwrap().scans());
         scans.push(all.skip(1).sum::<usize>());
     }
     // Other code on this thread may fault as well.
@@ -447,19 +449,19 @@ fn further_memories_ask_after_faults_of_their_own_use_alone(
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn threads_track_their_own_memories() {
-    let kind = Reset::Tracked { limit: 1 << 20 };
+    let kind = ResetMethod::Tracked { limit: 1 << 20 };
     if kind.refusal().is_some() {
         return;
     }
-    let plan = Plan::new(content(SIZE), kind).unwrap();
+    let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
     let fresh = fresh(SIZE);
     std::thread::scope(|scope| {
         for thread in 0..4_usize {
-            let (plan, fresh) = (&plan, &fresh);
+            let (template, fresh) = (&template, &fresh);
             scope.spawn(move || {
                 for round in 0..50 {
                     // A new one each round: the registry changes under the others.
-                    let mut memory = Memory::new(Some(plan), SIZE, SIZE).unwrap();
+                    let mut memory = Memory::new(Some(template), SIZE, SIZE).unwrap();
                     for call in 0..10 {
                         let at = (thread * 7919 + round * 104_729 + call * 4099) % (SIZE - 9000);
                         memory.bytes_mut()[at..at + 9000].fill(1);
@@ -476,8 +478,8 @@ fn threads_track_their_own_memories() {
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn an_idle_memory_shrinks_and_stays_clean() {
     for kind in keeping(1 << 20) {
-        let plan = Plan::new(content(SIZE), kind).unwrap();
-        let mut memory = Memory::new(Some(&plan), SIZE, 2 * SIZE).unwrap();
+        let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
+        let mut memory = Memory::new(Some(&template), SIZE, 2 * SIZE).unwrap();
         for _ in 0..3 {
             memory.grow(2 * SIZE).unwrap();
             memory.bytes_mut().fill(9);

@@ -47,7 +47,7 @@ impl Tracked {
     /// Not in a `Box`: whoever moves one says that no other pointer to its content
     /// is used any more, and the registry has one.
     pub(super) fn new(start: *mut u8, length: usize, keep: usize) -> Option<Arc<Self>> {
-        signals::be_first().ok()?;
+        signals::reinstall_signal_handler().ok()?;
         mappings::prepare();
         Self::enter(start, length, keep)
     }
@@ -124,7 +124,7 @@ pub fn tracks_any() -> bool {
 /// Whether memories can be tracked in this process.
 #[must_use]
 pub fn is_available() -> bool {
-    signals::be_first().is_ok()
+    signals::reinstall_signal_handler().is_ok()
 }
 
 #[cfg(test)]

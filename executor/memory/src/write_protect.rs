@@ -18,9 +18,9 @@
 //!
 //! Numbers and layouts are those of `linux/userfaultfd.h` (Linux 6.7 and newer).
 
+use super::method::NO_SCAN;
 use super::pagemap::{self, Region, Search};
 use super::process::OwnFile;
-use super::reset::NO_SCAN;
 use super::{Mapping, host_page, pagemap_scan_available};
 use rustix::ioctl::{Updater, ioctl, opcode};
 use rustix::mm::UserfaultfdFlags;

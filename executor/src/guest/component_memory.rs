@@ -7,7 +7,7 @@ use super::component::{ComponentInfo, CoreModule};
 use super::info::{ALL_PAGES, MemoryLimits};
 use super::rewrite;
 use crate::error::{Error, Result};
-use crate::memory::InitialMemory;
+use crate::memory::InitialContent;
 use std::ops::Range;
 use wasm_encoder::{Component, ComponentSectionId, RawSection};
 use wasmparser::{Parser, Payload};
@@ -24,7 +24,7 @@ pub struct ComponentMemory {
     /// that may grow to 4 GiB grows to a few pages less, if other such memories precede it.
     pub largest: u32,
     /// Its initial size and content.
-    pub content: InitialMemory,
+    pub content: InitialContent,
 }
 
 /// `true` if all active data of a module lies in a memory of these limits. Otherwise it stays in the

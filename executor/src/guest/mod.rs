@@ -52,7 +52,7 @@ pub use info::{
 pub use supplied::{Item, Supplied};
 
 use crate::error::{Error, Result};
-use crate::memory::InitialMemory;
+use crate::memory::InitialContent;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -197,7 +197,7 @@ impl GuestModule {
     ///
     /// [`Error::Unhostable`] if a start function or a computed offset makes that impossible,
     /// [`Error::Instantiation`] if a segment does not fit.
-    pub fn initial_content(&self) -> Result<InitialMemory> {
+    pub fn initial_content(&self) -> Result<InitialContent> {
         if let Some(reason) = self.info.image_refusal() {
             return Err(Error::Unhostable { reason });
         }

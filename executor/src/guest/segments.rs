@@ -2,22 +2,22 @@
 
 use super::info::Segment;
 use crate::error::Result;
-use crate::memory::InitialMemory;
+use crate::memory::InitialContent;
 use std::collections::BTreeSet;
 use wasmparser::{DataKind, ElementKind, Operator};
 
 /// The content of a memory of `size` bytes. The segments' bytes lie in `wasm`.
-pub(super) fn content(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<InitialMemory> {
+pub(super) fn content(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<InitialContent> {
     let placed = segments
         .iter()
         .map(|segment| (segment.offset.unwrap_or_default() as usize, &wasm[segment.bytes.clone()]));
-    Ok(InitialMemory::from_segments(size, placed)?)
+    Ok(InitialContent::from_segments(size, placed)?)
 }
 
 /// The reason why data segments lie too scattered for an image; `None` where they do not.
 pub(super) fn scattered(segments: &[Segment]) -> Option<String> {
     let place = |segment: &Segment| Some(segment.offset? as usize..segment.end());
-    InitialMemory::scattered(segments.iter().filter_map(place))
+    InitialContent::scattered(segments.iter().filter_map(place))
 }
 
 /// The passive segments of a module, and all that an instruction drops. To drop one that

@@ -155,7 +155,7 @@ fn advice(book: &Book) -> String {
         "### Strategies by host\n\nThe executor with the shortest median, by what the \
          host does and what a call writes (one byte of each page, contiguous, 1 thread). Every \
          strategy works in a process that forks: parent and child each reset their own copy of a \
-         memory. A host that installs a handler of SIGSEGV calls `memory::stay_first` after that, \
+         memory. A host that installs a handler of SIGSEGV calls `memory::reinstall_signal_handler` after that, \
          or takes a strategy that needs no handler.\n\n{}",
         table.finish()
     )

@@ -3,7 +3,7 @@
 //! A call has the same steps as on other engines. The host's allocator places the input in a
 //! linear memory of the guest's size, the export's function runs, the output is fetched from
 //! that memory, and the memory is cleaned by the strategy's
-//! [`Plan`](touchstone_executor::memory::Plan). The guest's code allocates in that memory, from
+//! [`MemoryTemplate`](touchstone_executor::memory::MemoryTemplate). The guest's code allocates in that memory, from
 //! the module's allocator. [`Module::effective`](touchstone_executor::Module::effective) lists
 //! one difference: the guest's constants are in its library. The memory still holds the module's
 //! data segments, so cleaning costs the same.

@@ -10,7 +10,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MemoryLimits};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::Plan;
+use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) limits: MemoryLimits,
     pub(crate) heap_base: u32,
     /// How memories come about and are reset.
-    pub(crate) plan: Plan,
+    pub(crate) template: MemoryTemplate,
     pub(crate) deadline: Option<Duration>,
     config: Config,
 }
@@ -65,7 +65,10 @@ impl Linked {
             exports,
             limits: info.memory.ok_or_else(|| lacking("memory"))?,
             heap_base: info.heap_base.ok_or_else(|| lacking("__heap_base"))?,
-            plan: Plan::new(guest.initial_content()?, strategy.memory.reset_method())?,
+            template: MemoryTemplate::new(
+                guest.initial_content()?,
+                strategy.memory.reset_method(),
+            )?,
             deadline: config.deadline,
             config: config.clone(),
         };

@@ -11,7 +11,7 @@ use touchstone_executor::driver::{Disposable, Resident};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::memory::{Memory, RestorerMut};
+use touchstone_executor::memory::{Memory, ResetterMut};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -30,7 +30,7 @@ impl Disposable for Running {
     /// A new memory with its clean content.
     fn new(shared: &Arc<Shared>, kept: Option<HostState>) -> Result<Self> {
         let reserved = shared.limits.largest() as usize * WASM_PAGE;
-        let memory = Memory::new(Some(&shared.plan), shared.plan.size(), reserved)?;
+        let memory = Memory::new(Some(&shared.template), shared.template.size(), reserved)?;
         let mut host = kept.unwrap_or_else(|| shared.new_host());
         host.reset();
         Ok(Self { memory, host, shared: Arc::clone(shared) })
@@ -53,8 +53,8 @@ impl Resident for Running {
         self
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
-        self.memory.restorer().map(work)
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
+        self.memory.resetter().map(work)
     }
 
     fn reset(&mut self) -> Result<bool> {

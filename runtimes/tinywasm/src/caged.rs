@@ -36,7 +36,7 @@ pub(crate) struct Caged {
 // `Table`, `Global`, `WasmValue`) holds none; so all counting happens on the
 // thread that has the value. The host functions are those of `imports.rs`, which
 // capture the desk, numbers and names; the memories are `Lent`, a `Mapping` with
-// its recycler. The address is that of the memory in the store.
+// its pool. The address is that of the memory in the store.
 unsafe impl Send for Caged {}
 
 impl Caged {

@@ -11,7 +11,7 @@ use tinywasm::types::MemoryType;
 use tinywasm::{LinearMemory, Memory, MemoryBackend, Store, Trap};
 use touchstone_executor::Padded;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Memory as Mapping, Recycler};
+use touchstone_executor::memory::{Memory as Mapping, MemoryPool};
 
 /// Where the memory lies that an engine made last; null before.
 #[derive(Clone, Default)]
@@ -23,8 +23,8 @@ impl Made {
     }
 }
 
-/// A backend whose memories come from the recycler, and where they lie.
-pub(crate) fn backend(home: &Arc<Recycler>, made: &Made) -> MemoryBackend {
+/// A backend whose memories come from the pool, and where they lie.
+pub(crate) fn backend(home: &Arc<MemoryPool>, made: &Made) -> MemoryBackend {
     let (home, made) = (Arc::clone(home), made.clone());
     MemoryBackend::custom(move |ty: MemoryType| {
         let size = usize::try_from(ty.initial_size()).map_err(|_| Trap::OutOfMemory)?;
@@ -95,7 +95,7 @@ struct Lent {
     /// The mapping's; as plain fields, because every load and store needs them.
     base: *mut u8,
     size: usize,
-    home: Arc<Recycler>,
+    home: Arc<MemoryPool>,
     /// `None` only while it is being dropped.
     mapping: Option<Box<Padded<Mapping>>>,
 }

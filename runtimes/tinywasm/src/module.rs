@@ -14,7 +14,7 @@ use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{
-    InitialMemory, KEEP_RESIDENT, Plan, Recycler, Reset, pagemap_scan_available,
+    InitialContent, KEEP_RESIDENT, MemoryPool, MemoryTemplate, ResetMethod, pagemap_scan_available,
 };
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
@@ -65,9 +65,9 @@ pub(crate) struct Shared {
     pub(crate) written_tables: Vec<usize>,
     pub(crate) deadline: Option<Duration>,
     /// How memories are reset in place, where the content is known from the bytes.
-    pub(crate) plan: Option<Plan>,
-    pub(crate) reset: Reset,
-    recycler: Arc<Recycler>,
+    pub(crate) template: Option<MemoryTemplate>,
+    pub(crate) reset: ResetMethod,
+    pool: Arc<MemoryPool>,
     heap_base: Option<u32>,
     config: Config,
 }
@@ -81,7 +81,7 @@ impl Shared {
     /// An engine for one thread at a time, and where its memories come to lie.
     pub(crate) fn engine(&self) -> (Engine, Made) {
         let made = Made::default();
-        let backend = backend(&self.recycler, &made);
+        let backend = backend(&self.pool, &made);
         (Engine::new(settings().with_memory_backend(backend)), made)
     }
 }
@@ -103,13 +103,14 @@ impl Loaded {
         config: &Config,
     ) -> Result<Self> {
         let info = guest.info();
-        let plan = plan(guest, strategy)?;
+        let template = template(guest, strategy)?;
         let recycled = match (strategy.instance, info.memory) {
-            (InstanceFrom::Interpreted, Some(limits)) => {
-                Some(Plan::new(InitialMemory::zeroed(limits.initial_bytes()), zeroing())?)
-            }
-            (InstanceFrom::Recreate, _) => plan.clone(),
-            // A reused instance installs the plan itself, after instantiation.
+            (InstanceFrom::Interpreted, Some(limits)) => Some(MemoryTemplate::new(
+                InitialContent::zeroed(limits.initial_bytes()),
+                zeroing(),
+            )?),
+            (InstanceFrom::Recreate, _) => template.clone(),
+            // A reused instance installs the template itself, after instantiation.
             _ => None,
         };
         let exports = Exports::of(guest);
@@ -132,9 +133,9 @@ impl Loaded {
             written_tables,
             deadline: config.deadline,
             exports,
-            plan,
+            template,
             reset: strategy.memory.reset_method(),
-            recycler: Arc::new(Recycler::new(recycled, config.instances as usize)),
+            pool: Arc::new(MemoryPool::new(recycled, config.instances as usize)),
             heap_base: info.heap_base,
             config: config.clone(),
         });
@@ -198,7 +199,7 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
     let settings = engine.config();
     let reset = match (strategy.instance, strategy.memory) {
         (InstanceFrom::Interpreted, _) => match zeroing() {
-            Reset::Resident { limit } => format!(
+            ResetMethod::Resident { limit } => format!(
                 "written pages found with PAGEMAP_SCAN, zeroed in place up to {} MiB; segments \
                  copied in",
                 limit >> 20
@@ -239,18 +240,22 @@ fn describe(shared: &Shared, strategy: Strategy) -> EffectiveConfig {
 
 /// How memories that start as zero become zero again. Dropping their pages took
 /// longer than tinywasm's own memory of chunks, whose chunks the allocator keeps.
-fn zeroing() -> Reset {
-    if pagemap_scan_available() { Reset::Resident { limit: KEEP_RESIDENT } } else { Reset::Drop }
+fn zeroing() -> ResetMethod {
+    if pagemap_scan_available() {
+        ResetMethod::Resident { limit: KEEP_RESIDENT }
+    } else {
+        ResetMethod::Drop
+    }
 }
 
 /// How memories are reset in place, for strategies that do and modules whose
 /// content is known from the bytes.
-fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
+fn template(guest: &GuestModule, strategy: Strategy) -> Result<Option<MemoryTemplate>> {
     let resets = strategy.instance == InstanceFrom::Reuse || Class::of(strategy) == Class::OwnImage;
     if !resets || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }
-    Ok(Some(Plan::new(guest.initial_content()?, strategy.memory.reset_method())?))
+    Ok(Some(MemoryTemplate::new(guest.initial_content()?, strategy.memory.reset_method())?))
 }
 
 /// Positions of the mutable globals, and of the tables if they can be written.

@@ -8,13 +8,13 @@ use tinywasm::types::WasmValue;
 use tinywasm::{ExternItem, Global, Table};
 use touchstone_executor::abi::Live;
 use touchstone_executor::host::CleanHost;
-use touchstone_executor::memory::{InitialMemory, Plan, Restorer, RestorerMut};
+use touchstone_executor::memory::{InitialContent, MemoryTemplate, Resetter, ResetterMut};
 use touchstone_executor::{Error, Result, driver};
 
 /// An instance and what it looked like when it was new.
 pub(crate) struct Resident {
     /// Dropped before the instance, whose memory it looks after.
-    restorer: Option<Restorer>,
+    resetter: Option<Resetter>,
     running: Running,
     globals: Vec<(Global, WasmValue)>,
     /// Tables that the guest can write, with their first entries.
@@ -32,32 +32,32 @@ impl driver::Resident for Resident {
         let exports = running.caged.exports();
         let globals = globals(shared, &exports, &mut running)?;
         let tables = tables(shared, &exports, &mut running)?;
-        let plan = match running.caged.memory() {
-            Some(clean) => Some(match &shared.plan {
-                Some(plan) => plan.clone(),
+        let template = match running.caged.memory() {
+            Some(clean) => Some(match &shared.template {
+                Some(template) => template.clone(),
                 // A start function has run: only now the content is known.
-                None => Plan::new(InitialMemory::capture(clean), shared.reset)?,
+                None => MemoryTemplate::new(InitialContent::capture(clean), shared.reset)?,
             }),
             None => None,
         };
-        let mut restorer = None;
-        if let (Some(plan), Some(base)) = (&plan, running.caged.base()) {
-            // SAFETY: the memory comes from a recycler without a plan:
-            // page-aligned, private, of the plan's size, and only this instance has it;
+        let mut resetter = None;
+        if let (Some(template), Some(base)) = (&template, running.caged.base()) {
+            // SAFETY: the memory comes from a pool without a template:
+            // page-aligned, private, of the template's size, and only this instance has it;
             // no slice of it is alive. All that is not zero in it now is part of the content.
-            // It is dropped after the restorer, and written no more then.
-            restorer = Some(unsafe { plan.install(base) }?);
+            // It is dropped after the resetter, and written no more then.
+            resetter = Some(unsafe { template.install(base) }?);
         }
         let host = running.host().save();
-        Ok(Self { restorer, running, globals, tables, host })
+        Ok(Self { resetter, running, globals, tables, host })
     }
 
     fn live(&mut self) -> &mut Running {
         &mut self.running
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
-        self.restorer.as_mut().map(|restorer| work(restorer.into()))
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
+        self.resetter.as_mut().map(|resetter| work(resetter.into()))
     }
 
     fn reset(&mut self) -> Result<bool> {
@@ -65,12 +65,12 @@ impl driver::Resident for Resident {
         if self.running.caged.host().is_none() {
             return Ok(false);
         }
-        if let Some(restorer) = &mut self.restorer {
-            let (first, open) = (restorer.plan().size(), self.running.memory().len());
+        if let Some(resetter) = &mut self.resetter {
+            let (first, open) = (resetter.template().size(), self.running.memory().len());
             // SAFETY: the instance is not running, and `&mut self` keeps it so; the
             // slice above is used no more. So much of the mapping is open: it was before
             // the memory had that size. Whoever grows it again finds zeros.
-            unsafe { restorer.reset_grown(open) }?;
+            unsafe { resetter.reset_grown(open) }?;
             // What lies behind stays open: tinywasm compares with the size.
             if open != first && !self.running.caged.shrink_memory(first) {
                 return Ok(false);

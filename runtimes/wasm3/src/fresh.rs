@@ -84,14 +84,14 @@ impl FreshInstance {
         };
         let mut machine = Machine::new(environment, &self.shared)?;
         if let Some(recipe) = &self.recipe
-            && let Some(plan) = &recipe.plan
+            && let Some(template) = &recipe.template
         {
             match self.lent.take() {
                 Some(lent) => machine.lend(lent)?,
                 None => {
-                    let mut lent = Lent::new(plan, program.largest)?;
+                    let mut lent = Lent::new(template, program.largest)?;
                     // By `used_on`.
-                    lent.restorer().note_threads();
+                    lent.resetter().note_threads();
                     machine.lend(lent)?;
                 }
             }

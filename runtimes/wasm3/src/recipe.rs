@@ -1,51 +1,56 @@
 //! How a strategy's memories are made and made clean.
 
 use crate::module::Shared;
-use touchstone_executor::memory::{Image, InitialMemory, Plan, Reset};
+use touchstone_executor::memory::{Image, InitialContent, MemoryTemplate, ResetMethod};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, Result, Strategy};
 
 /// How memories are made and made clean.
 pub(crate) struct Recipe {
     strategy: Strategy,
-    reset: Reset,
+    reset: ResetMethod,
     /// What a clean memory is, where that can be told from the module's bytes;
     /// all instances then share one image.
-    pub(crate) plan: Option<Plan>,
+    pub(crate) template: Option<MemoryTemplate>,
 }
 
 impl Recipe {
     pub(crate) fn new(shared: &Shared, strategy: Strategy) -> Result<Self> {
         let reset = strategy.memory.reset_method();
         let info = shared.info();
-        let plan = match info.memory {
+        let template = match info.memory {
             Some(_) if info.image_refusal().is_none() => {
-                Some(Plan::new(shared.guest().initial_content()?, reset)?)
+                Some(MemoryTemplate::new(shared.guest().initial_content()?, reset)?)
             }
             _ => None,
         };
-        Ok(Self { strategy, reset, plan })
+        Ok(Self { strategy, reset, template })
     }
 
-    /// A plan for a memory that has its clean content now.
-    pub(crate) fn capture(&self, memory: &[u8]) -> Result<Plan> {
-        Ok(Plan::new(InitialMemory::capture(memory), self.reset)?)
+    /// A template for a memory that has its clean content now.
+    pub(crate) fn capture(&self, memory: &[u8]) -> Result<MemoryTemplate> {
+        Ok(MemoryTemplate::new(InitialContent::capture(memory), self.reset)?)
     }
 
-    /// Checks the memory of an instance where all instances share a plan.
+    /// Checks the memory of an instance where all instances share a template.
     pub(crate) fn probe(&self, shared: &Shared, memory: &[u8]) -> Result<()> {
-        self.plan.as_ref().map_or(Ok(()), |plan| self.check(shared, plan, memory))
+        self.template.as_ref().map_or(Ok(()), |template| self.check(shared, template, memory))
     }
 
     /// Whether a memory is what the strategy's name says.
-    pub(crate) fn check(&self, shared: &Shared, plan: &Plan, memory: &[u8]) -> Result<()> {
-        let offset = plan.image().map_or(0, Image::start);
+    pub(crate) fn check(
+        &self,
+        shared: &Shared,
+        template: &MemoryTemplate,
+        memory: &[u8],
+    ) -> Result<()> {
+        let offset = template.image().map_or(0, Image::start);
         let found = mapping_kind(memory.as_ptr() as usize + offset);
-        let fits = match (&found, plan.image()) {
+        let fits = match (&found, template.image()) {
             (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
             (Some(MappingKind::Anonymous), None) => true,
             // Nothing is accessible in a memory that has no pages.
-            (_, None) => plan.size() == 0,
+            (_, None) => template.size() == 0,
             _ => false,
         };
         if fits {
@@ -64,11 +69,15 @@ impl Recipe {
         let Some(limits) = info.memory else {
             return effective.with("memory", "none");
         };
-        let content = match (&self.plan, self.reset) {
-            (None, Reset::Segments) => "captured after the start function, copied in",
+        let content = match (&self.template, self.reset) {
+            (None, ResetMethod::Segments) => "captured after the start function, copied in",
             (None, _) => "captured after the start function, mapped copy-on-write",
-            (Some(plan), Reset::Segments) if plan.image().is_none() => "segments copied in",
-            (Some(plan), _) if plan.image().is_some() => "image mapped copy-on-write (probed)",
+            (Some(template), ResetMethod::Segments) if template.image().is_none() => {
+                "segments copied in"
+            }
+            (Some(template), _) if template.image().is_some() => {
+                "image mapped copy-on-write (probed)"
+            }
             _ => "all zero, nothing to map",
         };
         let grown = if info.grows_memory {

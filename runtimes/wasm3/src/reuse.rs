@@ -6,7 +6,7 @@ use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Resident, Reused};
-use touchstone_executor::memory::RestorerMut;
+use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module whose instances are reset in place.
@@ -35,9 +35,9 @@ impl Resident for Saved {
         let Made { shared, recipe } = &**made;
         let program = &shared.program;
         let mut machine = Machine::new(Environment::new(program.engine)?, shared)?;
-        let plan = match &recipe.plan {
+        let template = match &recipe.template {
             // Such a module has no start function.
-            Some(plan) => Some(plan.clone()),
+            Some(template) => Some(template.clone()),
             None => {
                 machine.start()?;
                 match shared.info().memory {
@@ -46,11 +46,11 @@ impl Resident for Saved {
                 }
             }
         };
-        if let Some(plan) = plan {
-            machine.lend(Lent::new(&plan, program.largest)?)?;
-            // The probe of the module looks at a plan that all instances share.
-            if recipe.plan.is_none() {
-                recipe.check(shared, &plan, machine.bytes())?;
+        if let Some(template) = template {
+            machine.lend(Lent::new(&template, program.largest)?)?;
+            // The probe of the module looks at a template that all instances share.
+            if recipe.template.is_none() {
+                recipe.check(shared, &template, machine.bytes())?;
             }
         }
         machine.save()?;
@@ -61,8 +61,8 @@ impl Resident for Saved {
         &mut self.0
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
-        self.0.restorer().map(work)
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
+        self.0.resetter().map(work)
     }
 
     /// What has grown has its first size again. What Wasm3 failed to compile stays as it

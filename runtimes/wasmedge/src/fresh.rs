@@ -6,7 +6,7 @@ use crate::running::Running;
 use crate::slot::Slot;
 use std::sync::Arc;
 use touchstone_executor::abi::{self, Live};
-use touchstone_executor::memory::{Restorer, UsedOn};
+use touchstone_executor::memory::{Resetter, UsedOn};
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result};
 
 /// Instantiates in `prepare`, drops in `finish`.
@@ -14,7 +14,7 @@ pub(crate) struct FreshInstance {
     used_on: UsedOn,
     shared: Arc<Shared>,
     /// Looks after Touchstone's memory in the slot; dropped before it.
-    restorer: Option<Restorer>,
+    resetter: Option<Resetter>,
     /// `None` before the first call, and after one whose memory cannot be reset.
     running: Option<Running>,
     state: CallState,
@@ -23,25 +23,25 @@ pub(crate) struct FreshInstance {
 impl FreshInstance {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let (used_on, shared) = (UsedOn::default(), Arc::clone(shared));
-        Self { used_on, shared, restorer: None, running: None, state: CallState::Idle }
+        Self { used_on, shared, resetter: None, running: None, state: CallState::Idle }
     }
 
     /// Executor and imports, and a memory of Touchstone's in its clean state.
     fn slot(&mut self) -> Result<Slot> {
-        self.restorer = None;
+        self.resetter = None;
         let slot = Slot::new(&self.shared)?;
-        if let (Some(memory), Some(plan)) = (slot.memory_of_ours(), &self.shared.plan) {
+        if let (Some(memory), Some(template)) = (slot.memory_of_ours(), &self.shared.template) {
             let base = crate::running::start_of(memory);
             // SAFETY: the memory is of the slot, and no guest has it yet.
-            self.shared.check_size(unsafe { bytes(memory.as_ptr()) }.len(), plan)?;
+            self.shared.check_size(unsafe { bytes(memory.as_ptr()) }.len(), template)?;
             // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero
-            // and, by the check above, of the plan's whole size; only this
-            // slot has it, and `restorer` is let go before the slot. Compiled code writes to
+            // and, by the check above, of the template's whole size; only this
+            // slot has it, and `resetter` is let go before the slot. Compiled code writes to
             // a region (`Loaded::new`), and nobody else does.
-            let mut restorer = unsafe { plan.install(base as *mut u8) }?;
+            let mut resetter = unsafe { template.install(base as *mut u8) }?;
             // By `used_on`.
-            restorer.note_threads();
-            self.restorer = Some(restorer);
+            resetter.note_threads();
+            self.resetter = Some(resetter);
         }
         Ok(slot)
     }
@@ -58,7 +58,7 @@ impl Instance for FreshInstance {
         // After a failure memory and host may be as a start function left them.
         if let Err(error) = running.renew() {
             // Before the memory that it looks after.
-            self.restorer = None;
+            self.resetter = None;
             return Err(error);
         }
         self.running = Some(running);
@@ -85,12 +85,12 @@ impl Instance for FreshInstance {
         // Put back only when it is clean.
         let Some(mut running) = self.running.take() else { return Ok(()) };
         running.slot.host().reset();
-        if let Some(mut restorer) = self.restorer.take() {
+        if let Some(mut resetter) = self.resetter.take() {
             // Touchstone's memory, which stays when the instance goes.
-            if !running.reset_memory(restorer.plan().whole_size(), Some(&mut restorer))? {
+            if !running.reset_memory(resetter.template().whole_size(), Some(&mut resetter))? {
                 return Ok(());
             }
-            self.restorer = Some(restorer);
+            self.resetter = Some(resetter);
         }
         running.clear();
         self.running = Some(running);

@@ -11,7 +11,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::Reused;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{Plan, Reset};
+use touchstone_executor::memory::{MemoryTemplate, ResetMethod};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Exports, Instance, InstanceFrom,
@@ -35,10 +35,10 @@ pub(crate) struct Shared {
     pub(crate) stack: u64,
     pub(crate) config: Config,
     pub(crate) strategy: Strategy,
-    pub(crate) reset: Reset,
+    pub(crate) reset: ResetMethod,
     /// What a clean memory is, where memories are ours or remapped and it can be
     /// told from the module's bytes.
-    pub(crate) plan: Option<Plan>,
+    pub(crate) template: Option<MemoryTemplate>,
     guest: GuestModule,
 }
 
@@ -52,9 +52,9 @@ impl Shared {
         HostState::new(self.info().heap_base, &self.config)
     }
 
-    /// Checks that a memory of so many bytes has the size of the plan that is to look after it.
-    pub(crate) fn check_size(&self, bytes: usize, plan: &Plan) -> Result<()> {
-        if bytes != plan.whole_size() {
+    /// Checks that a memory of so many bytes has the size of the template that is to look after it.
+    pub(crate) fn check_size(&self, bytes: usize, template: &MemoryTemplate) -> Result<()> {
+        if bytes != template.whole_size() {
             let failed = Error::runtime(self.engine, "lay out the memory");
             return Err(failed("it has another size than the module says"));
         }
@@ -62,12 +62,16 @@ impl Shared {
     }
 
     /// Whether the memory at `base` is what the strategy's name says.
-    pub(crate) fn check_memory(&self, base: *mut u8, plan: Option<&Plan>) -> Result<String> {
+    pub(crate) fn check_memory(
+        &self,
+        base: *mut u8,
+        template: Option<&MemoryTemplate>,
+    ) -> Result<String> {
         let Some(offset) = self.guest.first_data_byte() else {
             return Ok("no data at a known place to look at".to_owned());
         };
         let found = mapping_kind(base as usize + offset as usize);
-        let wants_image = plan.is_some_and(|plan| plan.image().is_some());
+        let wants_image = template.is_some_and(|template| template.image().is_some());
         match found {
             Some(MappingKind::PrivateFile(name))
                 if wants_image && name.contains("touchstone-image") =>
@@ -113,10 +117,11 @@ impl Loaded {
         let loaded = code.load(engine, &settings, strategy.code)?;
         let reset = strategy.memory.reset_method();
         let info = guest.info();
-        let plan = match info.memory {
-            Some(_) if wanted.memory_of_ours && info.image_refusal().is_none() => {
-                Some(Plan::new(guest.initial_content()?, reset)?.sharing(config.region.clone())?)
-            }
+        let template = match info.memory {
+            Some(_) if wanted.memory_of_ours && info.image_refusal().is_none() => Some(
+                MemoryTemplate::new(guest.initial_content()?, reset)?
+                    .sharing(config.region.clone())?,
+            ),
             _ => None,
         };
         if config.region.is_some() {
@@ -124,9 +129,9 @@ impl Loaded {
             if loaded.executable == 0 {
                 return Err(Error::no_region("WasmEdge interprets the module"));
             }
-            if plan.is_none() {
+            if template.is_none() {
                 let unknown = info.image_refusal();
-                let reason = unknown.as_deref().unwrap_or("no plan looks after the memory");
+                let reason = unknown.as_deref().unwrap_or("no template looks after the memory");
                 return Err(Error::no_region(reason));
             }
         }
@@ -143,7 +148,7 @@ impl Loaded {
             config: config.clone(),
             strategy,
             reset,
-            plan,
+            template,
             guest: guest.clone(),
         };
         Ok(Self { shared: Arc::new(shared), claimed, memory: None })
@@ -189,11 +194,11 @@ impl Module for Loaded {
         let base = instance.memory().map(|memory| memory.as_ptr().cast_mut());
         if let Some(base) = base.filter(|base| !base.is_null()) {
             let wants_image = self.shared.strategy.memory != MemoryFrom::Segments;
-            let plan = self.shared.plan.as_ref().filter(|_| wants_image);
+            let template = self.shared.template.as_ref().filter(|_| wants_image);
             // With a start function, the content is only known to each instance,
             // which looks for itself.
-            if plan.is_some() || !wants_image {
-                self.memory = Some(self.shared.check_memory(base, plan)?);
+            if template.is_some() || !wants_image {
+                self.memory = Some(self.shared.check_memory(base, template)?);
             }
         }
         instance.finish()
@@ -223,7 +228,7 @@ impl Module for Loaded {
             ),
         };
         let reset = match (shared.strategy.instance, shared.reset) {
-            (InstanceFrom::Recreate, Reset::Segments) => "everything is dropped".to_owned(),
+            (InstanceFrom::Recreate, ResetMethod::Segments) => "everything is dropped".to_owned(),
             (_, reset) => reset.to_string(),
         };
         let put_back = match shared.code.executable {

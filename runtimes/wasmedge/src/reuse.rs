@@ -5,14 +5,14 @@ use crate::running::Running;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
 use std::sync::Arc;
-use touchstone_executor::memory::{InitialMemory, Plan, Restorer, RestorerMut};
+use touchstone_executor::memory::{InitialContent, MemoryTemplate, Resetter, ResetterMut};
 use touchstone_executor::{Result, driver};
 
 /// An instance and what it looked like when it was new.
 pub(crate) struct Resident {
     snapshot: Snapshot,
     /// Dropped before the instance, whose memory it looks after.
-    restorer: Option<Restorer>,
+    resetter: Option<Resetter>,
     running: Running,
     /// Size of the clean memory with its region, bytes.
     size: usize,
@@ -26,46 +26,46 @@ impl driver::Resident for Resident {
         let mut running = Running::new(Slot::new(shared)?);
         running.renew()?;
         let snapshot = Snapshot::take(&mut running)?;
-        let plan = match running.bytes() {
+        let template = match running.bytes() {
             None => None,
-            Some(clean) => Some(match &shared.plan {
-                Some(plan) => plan.clone(),
+            Some(clean) => Some(match &shared.template {
+                Some(template) => template.clone(),
                 // A start function has run: only now the content is known.
-                None => Plan::new(InitialMemory::capture(clean), shared.reset)?,
+                None => MemoryTemplate::new(InitialContent::capture(clean), shared.reset)?,
             }),
         };
-        let mut restorer = None;
-        if let Some(plan) = &plan {
-            shared.check_size(running.bytes().map_or(0, |bytes| bytes.len()), plan)?;
-            if plan.size() > 0 {
+        let mut resetter = None;
+        if let Some(template) = &template {
+            shared.check_size(running.bytes().map_or(0, |bytes| bytes.len()), template)?;
+            if template.size() > 0 {
                 // SAFETY: WasmEdge's memory is page-aligned, private and, by the check
-                // above, of the plan's whole size; only this instance has it, and no slice
-                // of it is alive. All that is not zero in it now is part of the plan's
-                // content. It is dropped after the restorer, and written no more then.
+                // above, of the template's whole size; only this instance has it, and no slice
+                // of it is alive. All that is not zero in it now is part of the template's
+                // content. It is dropped after the resetter, and written no more then.
                 // Compiled code writes to a region (`Loaded::new`), and nobody else does.
-                restorer = Some(unsafe { plan.install(running.base()) }?);
-                // The probe of the module has looked at a plan that all instances share.
+                resetter = Some(unsafe { template.install(running.base()) }?);
+                // The probe of the module has looked at a template that all instances share.
                 // Reading the list of mappings for each would cost more than making it.
-                if shared.plan.is_none() {
-                    shared.check_memory(running.base(), Some(plan))?;
+                if shared.template.is_none() {
+                    shared.check_memory(running.base(), Some(template))?;
                 }
             }
         }
-        let size = plan.map_or(0, |plan| plan.whole_size());
-        Ok(Self { snapshot, restorer, running, size })
+        let size = template.map_or(0, |template| template.whole_size());
+        Ok(Self { snapshot, resetter, running, size })
     }
 
     fn live(&mut self) -> &mut Running {
         &mut self.running
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
-        self.restorer.as_mut().map(|restorer| work(restorer.into()))
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
+        self.resetter.as_mut().map(|resetter| work(resetter.into()))
     }
 
     fn reset(&mut self) -> Result<bool> {
         if !self.snapshot.sizes_are_kept()
-            || !self.running.reset_memory(self.size, self.restorer.as_mut())?
+            || !self.running.reset_memory(self.size, self.resetter.as_mut())?
         {
             return Ok(false);
         }

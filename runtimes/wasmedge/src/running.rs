@@ -8,7 +8,7 @@ use crate::{rewrite, stack, trap};
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{Restorer, Rights};
+use touchstone_executor::memory::{Resetter, Rights};
 use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
@@ -95,12 +95,12 @@ impl Running {
     pub(crate) fn reset_memory(
         &mut self,
         size: usize,
-        restorer: Option<&mut Restorer>,
+        resetter: Option<&mut Resetter>,
     ) -> Result<bool> {
         match self.memory {
             // SAFETY: the memory is the only one of the slot's instances; no guest runs and no
-            // slice of it is alive while this is borrowed. Restorers are made for its start.
-            Some(memory) => unsafe { self.slot.kept().reset(memory, size, restorer) },
+            // slice of it is alive while this is borrowed. Resetters are made for its start.
+            Some(memory) => unsafe { self.slot.kept().reset(memory, size, resetter) },
             None => Ok(size == 0),
         }
     }

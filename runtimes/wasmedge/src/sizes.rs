@@ -9,7 +9,7 @@
 //!
 //! WasmEdge maps new pages over those that a memory grows by, so that each has a page fault
 //! again. `memory.grow` is therefore a call of the host. A size that the memory had before it
-//! gets by opening what is still mapped there, all zero by then ([`Steps`]).
+//! gets by opening what is still mapped there, all zero by then ([`GrowthSteps`]).
 //!
 //! The interface gives out the address of the limits. Where in them the number lies is
 //! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{HeldMappings, Restorer, Rights, Steps};
+use touchstone_executor::memory::{GrowthSteps, HeldMappings, Resetter, Rights};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
@@ -111,7 +111,7 @@ pub(crate) struct Kept {
     /// Up to this offset, pages that are behind the size are mapped, and zero.
     end: Cell<usize>,
     /// What opens and closes them, for code that checks no bounds.
-    steps: Option<RefCell<Steps>>,
+    steps: Option<RefCell<GrowthSteps>>,
     /// Whether the memory ends with a region and keeps its size.
     fixed: bool,
     /// Its mappings; `None` without a memory.
@@ -230,7 +230,7 @@ impl Kept {
     /// # Safety
     ///
     /// As for [`grow`](Self::grow). Nothing of the instance may run, the memory must have had
-    /// `size` bytes, and `restorer` must be that of its start.
+    /// `size` bytes, and `resetter` must be that of its start.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl Kept {
         &self,
         memory: Memory,
         size: usize,
-        restorer: Option<&mut Restorer>,
+        resetter: Option<&mut Resetter>,
     ) -> Result<bool> {
         // SAFETY: the caller's promise.
         let pages = unsafe { pages(memory) };
@@ -248,11 +248,11 @@ impl Kept {
             if let Some(steps) = &self.steps {
                 steps.borrow().check()?;
             }
-            if let Some(restorer) = restorer {
-                let own = restorer.plan().size();
+            if let Some(resetter) = resetter {
+                let own = resetter.template().size();
                 // SAFETY: as above. What lies behind may be closed: it is dropped at most. A
                 // region is left alone: behind a memory that does not grow is nothing to drop.
-                unsafe { restorer.reset_grown(own) }?;
+                unsafe { resetter.reset_grown(own) }?;
             }
             return Ok(true);
         }
@@ -266,9 +266,9 @@ impl Kept {
         // it had no access either.
         unsafe {
             let (behind, length) = (base.add(size).cast(), grown - size);
-            if let Some(restorer) = restorer {
+            if let Some(resetter) = resetter {
                 let rights = self.rights();
-                restorer.reset_grown(grown)?;
+                resetter.reset_grown(grown)?;
                 drop(rights);
                 if let Some(steps) = &self.steps {
                     steps.borrow_mut().close(base, size, grown)?;

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::Padded;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Memory as OwnMemory, Plan, Recycler};
+use touchstone_executor::memory::{Memory as OwnMemory, MemoryPool, MemoryTemplate};
 use wasmer::sys::vm::{LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition};
 use wasmer::sys::{BaseTunables, Target, Tunables};
 use wasmer::{
@@ -34,15 +34,15 @@ pub(crate) unsafe fn bytes<'a>(memory: &Memory, store: &impl AsStoreRef) -> &'a 
 ///
 /// A memory is given back when the store that has it is dropped.
 pub(crate) struct Memories {
-    recycler: Arc<Recycler>,
+    pool: Arc<MemoryPool>,
     /// Decides everything else, as without us.
     base: BaseTunables,
 }
 
 impl Memories {
-    pub(crate) fn new(plan: Option<Plan>, keep: usize) -> Self {
+    pub(crate) fn new(template: Option<MemoryTemplate>, keep: usize) -> Self {
         Self {
-            recycler: Arc::new(Recycler::new(plan, keep)),
+            pool: Arc::new(MemoryPool::new(template, keep)),
             base: BaseTunables::for_target(&Target::default()),
         }
     }
@@ -67,7 +67,7 @@ impl Tunables for Memories {
 
     /// A memory of the initial size in the whole reservation that the style
     /// promises to compiled code; the rest of it is inaccessible, so that what
-    /// the compiler leaves to the guard pages faults. With a plan the memory is
+    /// the compiler leaves to the guard pages faults. With a template the memory is
     /// not zero but holds what the module's (removed) data segments would have
     /// written.
     unsafe fn create_vm_memory(
@@ -82,7 +82,7 @@ impl Tunables for Memories {
         let size = ty.minimum.0 as usize * WASM_PAGE;
         let reserved = bound.0 as usize * WASM_PAGE + offset_guard_size as usize;
         let mapping = self
-            .recycler
+            .pool
             .take(size, reserved)
             .map_err(|error| MemoryError::Generic(error.to_string()))?;
         let lent = Lent {
@@ -90,7 +90,7 @@ impl Tunables for Memories {
             style: *style,
             pages: ty.minimum,
             definition,
-            home: Arc::clone(&self.recycler),
+            home: Arc::clone(&self.pool),
             mapping: Some(mapping),
         };
         lent.publish();
@@ -121,7 +121,7 @@ struct Lent {
     pages: Pages,
     /// Where the instance keeps base and length for compiled code.
     definition: NonNull<VMMemoryDefinition>,
-    home: Arc<Recycler>,
+    home: Arc<MemoryPool>,
     /// `None` only while it is being dropped.
     mapping: Option<Box<Padded<OwnMemory>>>,
 }

@@ -12,7 +12,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{Plan, Reset};
+use touchstone_executor::memory::{MemoryTemplate, ResetMethod};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -35,8 +35,8 @@ pub(crate) struct Shared {
     pub(crate) has_start: bool,
     pub(crate) deadline: Option<Duration>,
     /// How memories are reset in place, where the content is known from the bytes.
-    pub(crate) plan: Option<Plan>,
-    pub(crate) reset: Reset,
+    pub(crate) template: Option<MemoryTemplate>,
+    pub(crate) reset: ResetMethod,
     heap_base: Option<u32>,
     config: Config,
 }
@@ -65,8 +65,8 @@ impl Loaded {
         load: impl FnOnce(&wasmer::Engine) -> Result<wasmer::Module>,
     ) -> Result<Self> {
         let info = guest.info();
-        let plan = plan(guest, strategy)?;
-        let engine = settings::running(own_memory(strategy, plan.as_ref(), config));
+        let template = template(guest, strategy)?;
+        let engine = settings::running(own_memory(strategy, template.as_ref(), config));
         let module = load(&engine)?;
         let exports = Exports::of(guest);
         let exported = module.exports().enumerate();
@@ -87,7 +87,7 @@ impl Loaded {
             has_start: info.has_start,
             deadline: config.deadline,
             exports,
-            plan,
+            template,
             reset: strategy.memory.reset_method(),
             heap_base: info.heap_base,
             config: config.clone(),
@@ -150,22 +150,26 @@ impl Module for Loaded {
 
 /// How memories of our own are reset, for strategies that use them and modules
 /// whose content is known from the bytes.
-fn plan(guest: &GuestModule, strategy: Strategy) -> Result<Option<Plan>> {
+fn template(guest: &GuestModule, strategy: Strategy) -> Result<Option<MemoryTemplate>> {
     let uses_own =
         strategy.instance == InstanceFrom::Reuse || Class::of(strategy) == Class::OwnImage;
     if !uses_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
         return Ok(None);
     }
-    Ok(Some(Plan::new(guest.initial_content()?, strategy.memory.reset_method())?))
+    Ok(Some(MemoryTemplate::new(guest.initial_content()?, strategy.memory.reset_method())?))
 }
 
 /// Memories of our own, for strategies that use them.
-fn own_memory(strategy: Strategy, plan: Option<&Plan>, config: &Config) -> Option<Memories> {
+fn own_memory(
+    strategy: Strategy,
+    template: Option<&MemoryTemplate>,
+    config: &Config,
+) -> Option<Memories> {
     if strategy.instance == InstanceFrom::Reuse {
-        // The instance installs the plan itself, after instantiation.
+        // The instance installs the template itself, after instantiation.
         Some(Memories::new(None, 0))
     } else if Class::of(strategy) == Class::OwnImage {
-        Some(Memories::new(plan.cloned(), config.instances as usize))
+        Some(Memories::new(template.cloned(), config.instances as usize))
     } else {
         None
     }

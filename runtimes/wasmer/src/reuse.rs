@@ -7,14 +7,14 @@ use crate::settings::ID;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::host::CleanHost;
-use touchstone_executor::memory::{InitialMemory, Plan, Restorer, RestorerMut};
+use touchstone_executor::memory::{InitialContent, MemoryTemplate, Resetter, ResetterMut};
 use touchstone_executor::{Error, Result, driver};
 use wasmer::{Extern, Global, Table, Value};
 
 /// An instance and what it looked like when it was new.
 pub(crate) struct Resident {
     /// Dropped before the instance, whose memory it looks after.
-    restorer: Option<Restorer>,
+    resetter: Option<Resetter>,
     running: Running,
     globals: Vec<(Global, Value)>,
     /// Tables that the guest can write, with their first entries. Not as a table
@@ -32,34 +32,34 @@ impl driver::Resident for Resident {
         let mut running = Running::instantiate(shared, shared.new_host())?;
         let globals = globals(shared, &mut running)?;
         let tables = tables(shared, &mut running)?;
-        let plan = match running.memory_bytes() {
-            Some(clean) => Some(match &shared.plan {
-                Some(plan) => plan.clone(),
+        let template = match running.memory_bytes() {
+            Some(clean) => Some(match &shared.template {
+                Some(template) => template.clone(),
                 // A start function has run: only now the content is known.
-                None => Plan::new(InitialMemory::capture(clean), shared.reset)?,
+                None => MemoryTemplate::new(InitialContent::capture(clean), shared.reset)?,
             }),
             None => None,
         };
-        let mut restorer = None;
+        let mut resetter = None;
         // A memory without pages has no place of its own.
-        if let Some(plan) = plan.as_ref().filter(|plan| plan.size() > 0) {
+        if let Some(template) = template.as_ref().filter(|template| template.size() > 0) {
             let base = running.memory().as_mut_ptr();
-            // SAFETY: the memory is one of Touchstone's (`Memories` without a plan):
-            // page-aligned, private, of the plan's size, and only this instance
+            // SAFETY: the memory is one of Touchstone's (`Memories` without a template):
+            // page-aligned, private, of the template's size, and only this instance
             // has it. All that is not zero in it now is part of the content.
-            // It is dropped after the restorer, and written no more then.
-            restorer = Some(unsafe { plan.install(base) }?);
+            // It is dropped after the resetter, and written no more then.
+            resetter = Some(unsafe { template.install(base) }?);
         }
         let host = running.host().save();
-        Ok(Self { restorer, running, globals, tables, host })
+        Ok(Self { resetter, running, globals, tables, host })
     }
 
     fn live(&mut self) -> &mut Running {
         &mut self.running
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
-        self.restorer.as_mut().map(|restorer| work(restorer.into()))
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
+        self.resetter.as_mut().map(|resetter| work(resetter.into()))
     }
 
     fn reset(&mut self) -> Result<bool> {
@@ -68,13 +68,13 @@ impl driver::Resident for Resident {
             // SAFETY: the instance is not running, and `&mut self` keeps it so;
             // only address and length are taken.
             let used = unsafe { bytes(memory, store) };
-            let clean = self.restorer.as_ref().map_or(0, |restorer| restorer.plan().size());
+            let clean = self.resetter.as_ref().map_or(0, |resetter| resetter.template().size());
             if used.len() != clean {
                 return Ok(false);
             }
-            if let Some(restorer) = &mut self.restorer {
+            if let Some(resetter) = &mut self.resetter {
                 // SAFETY: nothing runs, and the slice above is used no more.
-                unsafe { restorer.reset() }?;
+                unsafe { resetter.reset() }?;
             }
         }
         for (global, value) in &self.globals {

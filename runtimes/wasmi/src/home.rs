@@ -21,7 +21,7 @@ use crate::record::Record;
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::memory::{Mapping, Plan, Restorer, RestorerMut};
+use touchstone_executor::memory::{Mapping, MemoryTemplate, Resetter, ResetterMut};
 use touchstone_executor::{Error, Result};
 use wasmi::{AsContextMut, Memory, MemoryType, Store, StoreContextMut};
 
@@ -44,8 +44,8 @@ pub(crate) struct Home {
 }
 
 struct Lent {
-    /// Made by the plan that was installed, once one was. Dropped before the mapping.
-    restorer: Option<Restorer>,
+    /// Made by the template that was installed, once one was. Dropped before the mapping.
+    resetter: Option<Resetter>,
     mapping: Mapping,
     memory: Memory,
     /// Leads into the store, and is used with that one only. `None` where lending failed.
@@ -78,7 +78,7 @@ impl Home {
             Memory::new_static(store, ty, buffer)
         });
         let (memory, record) = made.map_err(Error::runtime(engine, "take a memory"))?;
-        let lent = self.lent.insert(Lent { restorer: None, mapping, memory, record });
+        let lent = self.lent.insert(Lent { resetter: None, mapping, memory, record });
         let Some(record) = &mut lent.record else {
             return Err(Error::runtime(engine, "take a memory")("its record is not found"));
         };
@@ -89,34 +89,34 @@ impl Home {
         Ok(memory)
     }
 
-    /// Makes the lent memory's clean content that of the plan, whatever it held
+    /// Makes the lent memory's clean content that of the template, whatever it held
     /// before. Consumes `self`: after a failure the memory may be closed, and
     /// nothing can run on it any more.
-    pub(crate) fn install(mut self, plan: &Plan) -> Result<Self> {
+    pub(crate) fn install(mut self, template: &MemoryTemplate) -> Result<Self> {
         let Some(lent) = &mut self.lent else {
-            return Err(Error::Misuse("a plan needs a lent memory"));
+            return Err(Error::Misuse("a template needs a lent memory"));
         };
         let open = lent.mapping.accessible();
-        if plan.size() > open {
-            return Err(Error::Misuse("the plan is for a larger memory"));
+        if template.size() > open {
+            return Err(Error::Misuse("the template is for a larger memory"));
         }
         // An old one must not look after what is mapped anew.
-        lent.restorer = None;
+        lent.resetter = None;
         // Closing drops all pages; what is opened again is zero and not resident.
         lent.mapping.resize(0)?;
         lent.mapping.resize(open)?;
         // SAFETY: the pointer is the page-aligned start of a private mapping of at
-        // least `plan.size()` bytes, all zero and untouched; no slice of it is
+        // least `template.size()` bytes, all zero and untouched; no slice of it is
         // alive (rule 2). It is mapped until `lent` is dropped, after the store.
-        let restorer = unsafe { plan.install(lent.memory.data_ptr(&*self.store)) }?;
-        lent.restorer = Some(restorer);
+        let resetter = unsafe { template.install(lent.memory.data_ptr(&*self.store)) }?;
+        lent.resetter = Some(resetter);
         Ok(self)
     }
 
-    /// Makes the lent memory clean and of the size again that it had when the plan was
+    /// Makes the lent memory clean and of the size again that it had when the template was
     /// installed. After an error it must not be used.
     pub(crate) fn reset(&mut self) -> Result<()> {
-        let Some(Lent { restorer: Some(restorer), memory, record: Some(record), .. }) =
+        let Some(Lent { resetter: Some(resetter), memory, record: Some(record), .. }) =
             &mut self.lent
         else {
             return Ok(());
@@ -124,8 +124,8 @@ impl Home {
         let open = memory.data_size(&*self.store);
         // SAFETY: no slice of the memory is alive and nothing runs (rule 2); so much of the
         // mapping is open. wasmi makes zero what it opens when the memory grows.
-        unsafe { restorer.reset_shrunk(open) }?;
-        let clean = restorer.plan().size();
+        unsafe { resetter.reset_shrunk(open) }?;
+        let clean = resetter.template().size();
         if open != clean {
             // SAFETY: as above, and the store is this value's. So much of the buffer is open.
             unsafe { record.set_size(clean) };
@@ -133,14 +133,14 @@ impl Home {
         Ok(())
     }
 
-    /// What looks after the lent memory, once a plan was installed.
-    pub(crate) fn restorer(&mut self) -> Option<RestorerMut<'_>> {
-        self.lent.as_mut()?.restorer.as_mut().map(RestorerMut::from)
+    /// What looks after the lent memory, once a template was installed.
+    pub(crate) fn resetter(&mut self) -> Option<ResetterMut<'_>> {
+        self.lent.as_mut()?.resetter.as_mut().map(ResetterMut::from)
     }
 
-    /// The plan that was installed.
-    pub(crate) fn plan(&self) -> Option<&Plan> {
-        Some(self.lent.as_ref()?.restorer.as_ref()?.plan())
+    /// The template that was installed.
+    pub(crate) fn template(&self) -> Option<&MemoryTemplate> {
+        Some(self.lent.as_ref()?.resetter.as_ref()?.template())
     }
 
     /// Address of the lent memory, to ask the kernel about it.

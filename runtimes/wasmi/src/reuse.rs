@@ -9,7 +9,9 @@ use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Resident, Reused};
 use touchstone_executor::guest::MemoryLimits;
-use touchstone_executor::memory::{Image, InitialMemory, Plan, Reset, RestorerMut};
+use touchstone_executor::memory::{
+    Image, InitialContent, MemoryTemplate, ResetMethod, ResetterMut,
+};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy};
 
@@ -20,37 +22,37 @@ pub(crate) struct ReuseModule(Arc<Recipe>);
 struct Recipe {
     shared: Arc<Shared>,
     strategy: Strategy,
-    reset: Reset,
+    reset: ResetMethod,
     /// What a clean memory is, where that can be told from the module's bytes;
     /// all instances then share one image.
-    plan: Option<Plan>,
+    template: Option<MemoryTemplate>,
 }
 
 impl ReuseModule {
     pub(crate) fn new(shared: Arc<Shared>, strategy: Strategy) -> Result<Self> {
         let reset = strategy.memory.reset_method();
         let info = shared.info();
-        let plan = match info.memory {
+        let template = match info.memory {
             Some(_) if info.image_refusal().is_none() => {
-                Some(Plan::new(shared.guest().initial_content()?, reset)?)
+                Some(MemoryTemplate::new(shared.guest().initial_content()?, reset)?)
             }
             _ => None,
         };
-        Ok(Self(Arc::new(Recipe { shared, strategy, reset, plan })))
+        Ok(Self(Arc::new(Recipe { shared, strategy, reset, template })))
     }
 }
 
 /// Whether the memory is what the strategy's name says.
 fn check_mapping(shared: &Shared, strategy: Strategy, home: &Home) -> Result<()> {
-    let (Some(base), Some(plan)) = (home.address(), home.plan()) else {
+    let (Some(base), Some(template)) = (home.address(), home.template()) else {
         return Ok(());
     };
-    let found = mapping_kind(base + plan.image().map_or(0, Image::start));
-    let fits = match (&found, plan.image()) {
+    let found = mapping_kind(base + template.image().map_or(0, Image::start));
+    let fits = match (&found, template.image()) {
         (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
         (Some(MappingKind::Anonymous), None) => true,
         // Nothing is accessible in a memory that can have no pages.
-        (None, None) => plan.size() == 0,
+        (None, None) => template.size() == 0,
         _ => false,
     };
     if fits {
@@ -73,12 +75,12 @@ impl Module for ReuseModule {
     /// what lies under it. Reading the list of mappings for each instance would cost more than
     /// making it.
     fn probe(&mut self) -> Result<()> {
-        let (Some(limits), Some(plan)) = (self.0.shared.info().memory, &self.0.plan) else {
+        let (Some(limits), Some(template)) = (self.0.shared.info().memory, &self.0.template) else {
             return Ok(());
         };
         let mut home = Home::new(&self.0.shared.codes.first().engine, self.0.shared.host());
         home.lend(self.0.shared.engine, MemoryLimits { minimum: 0, ..limits })?;
-        check_mapping(&self.0.shared, self.0.strategy, &home.install(plan)?)
+        check_mapping(&self.0.shared, self.0.strategy, &home.install(template)?)
     }
 
     fn effective(&self) -> EffectiveConfig {
@@ -100,11 +102,15 @@ impl Module for ReuseModule {
         let Some(limits) = info.memory else {
             return effective.with("memory", "none");
         };
-        let content = match (&self.0.plan, self.0.reset) {
-            (None, Reset::Segments) => "captured after the start function, copied in",
+        let content = match (&self.0.template, self.0.reset) {
+            (None, ResetMethod::Segments) => "captured after the start function, copied in",
             (None, _) => "captured after the start function, mapped copy-on-write",
-            (Some(plan), Reset::Segments) if plan.image().is_none() => "segments copied in",
-            (Some(plan), _) if plan.image().is_some() => "image mapped copy-on-write (probed)",
+            (Some(template), ResetMethod::Segments) if template.image().is_none() => {
+                "segments copied in"
+            }
+            (Some(template), _) if template.image().is_some() => {
+                "image mapped copy-on-write (probed)"
+            }
             _ => "all zero, nothing to map",
         };
         let effective = effective.with(
@@ -139,27 +145,27 @@ impl Resident for Live {
         }
         let mut running = Running::instantiate(shared, &code.module, home, Buffers::default())?;
         let snapshot = Snapshot::take(shared.engine, &mut running, shared.info())?;
-        let plan = match running.bytes() {
+        let template = match running.bytes() {
             None => None,
             Some(clean) => {
-                let plan = match &recipe.plan {
-                    Some(plan) => plan.clone(),
-                    None => Plan::new(InitialMemory::capture(clean), recipe.reset)?,
+                let template = match &recipe.template {
+                    Some(template) => template.clone(),
+                    None => MemoryTemplate::new(InitialContent::capture(clean), recipe.reset)?,
                 };
-                if plan.size() != clean.len() {
+                if template.size() != clean.len() {
                     return Err(Error::runtime(shared.engine, "lay out the memory")(format!(
                         "it has {} bytes instead of {}",
                         clean.len(),
-                        plan.size()
+                        template.size()
                     )));
                 }
-                Some(plan)
+                Some(template)
             }
         };
-        if let Some(plan) = plan {
-            running = running.install(&plan)?;
-            // The probe of the module has looked at a plan that all instances share.
-            if recipe.plan.is_none() {
+        if let Some(template) = template {
+            running = running.install(&template)?;
+            // The probe of the module has looked at a template that all instances share.
+            if recipe.template.is_none() {
                 check_mapping(shared, recipe.strategy, &running.home)?;
             }
         }
@@ -170,8 +176,8 @@ impl Resident for Live {
         &mut self.running
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
-        self.running.home.restorer().map(work)
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
+        self.running.home.resetter().map(work)
     }
 
     fn reset(&mut self) -> Result<bool> {

@@ -9,7 +9,7 @@ use touchstone_executor::abi::Live;
 use touchstone_executor::driver::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::memory::Plan;
+use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
 use wasmi::{F32, F64, Func, Memory, Nullable, ResumableCall, StoreContextMut, TypedFunc, Val};
 
@@ -85,9 +85,9 @@ impl Running {
         Ok(Self { home, instance, memory, shared: Arc::clone(shared), buffers })
     }
 
-    /// Makes the lent memory's clean content that of the plan.
-    pub(crate) fn install(self, plan: &Plan) -> Result<Self> {
-        Ok(Self { home: self.home.install(plan)?, ..self })
+    /// Makes the lent memory's clean content that of the template.
+    pub(crate) fn install(self, template: &MemoryTemplate) -> Result<Self> {
+        Ok(Self { home: self.home.install(template)?, ..self })
     }
 
     /// The guest's memory, where it has one.

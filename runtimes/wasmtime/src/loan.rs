@@ -5,7 +5,7 @@ use crate::extent::Extent;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::memory::{Lease, Recycler};
+use touchstone_executor::memory::{MemoryPool, PooledMemory};
 use touchstone_executor::{Padded, Result};
 use wasmtime::LinearMemory;
 
@@ -24,17 +24,17 @@ pub(crate) struct Loan {
     largest: usize,
     /// Whether it may move when it grows.
     moves: bool,
-    lease: Mutex<Lease>,
+    lease: Mutex<PooledMemory>,
 }
 
 impl Loan {
-    fn new(lease: Lease, first: usize, largest: usize, moves: bool) -> Self {
+    fn new(lease: PooledMemory, first: usize, largest: usize, moves: bool) -> Self {
         let extent = Extent::new(lease.base(), first);
         let (turn, lease) = (Padded(AtomicU64::new(0)), Mutex::new(lease));
         Self { extent, turn, first, largest, moves, lease }
     }
 
-    fn lease(&self) -> MutexGuard<'_, Lease> {
+    fn lease(&self) -> MutexGuard<'_, PooledMemory> {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,14 +78,14 @@ impl Lent {
     ///
     /// When the system has no memory left.
     pub(crate) fn new(
-        home: &Arc<Recycler>,
+        home: &Arc<MemoryPool>,
         first: usize,
         largest: usize,
         reserved: usize,
         moves: bool,
     ) -> Result<Self> {
         let new = || {
-            let lease = Lease::new(home, first, reserved, moves)?;
+            let lease = PooledMemory::new(home, first, reserved, moves)?;
             Ok(Arc::new(Loan::new(lease, first, largest, moves)))
         };
         let loan = NOTED.with_borrow_mut(|noted| {

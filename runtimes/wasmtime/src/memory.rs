@@ -6,7 +6,7 @@ use crate::settings;
 use crate::shrinking::Shrinking;
 use std::sync::Arc;
 use touchstone_executor::Result;
-use touchstone_executor::memory::{Lease, Memory, Plan, Recycler};
+use touchstone_executor::memory::{Memory, MemoryPool, MemoryTemplate, PooledMemory};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// Bytes that 32 bits can address.
@@ -14,7 +14,7 @@ const ADDRESSABLE: usize = 1 << 32;
 
 /// Gives Wasmtime its linear memories.
 pub(crate) struct Memories {
-    home: Arc<Recycler>,
+    home: Arc<MemoryPool>,
     /// Whether they may move when they grow.
     moves: bool,
     use_by: Use,
@@ -31,19 +31,27 @@ enum Use {
 impl Memories {
     /// Memories for new instances. `compiler` is that of all code that uses them; `keep` is how
     /// many idle ones are kept.
-    pub(crate) fn for_many(plan: Option<Plan>, keep: usize, compiler: Compiler) -> Self {
-        Self::new(plan, keep, compiler, Use::Many)
+    pub(crate) fn for_many(
+        template: Option<MemoryTemplate>,
+        keep: usize,
+        compiler: Compiler,
+    ) -> Self {
+        Self::new(template, keep, compiler, Use::Many)
     }
 
     /// Memories for instances that are reset in place.
-    pub(crate) fn for_one(plan: Option<Plan>, keep: usize, compiler: Compiler) -> Self {
-        let known = plan.is_some();
-        Self::new(plan, keep, compiler, Use::One { known })
+    pub(crate) fn for_one(
+        template: Option<MemoryTemplate>,
+        keep: usize,
+        compiler: Compiler,
+    ) -> Self {
+        let known = template.is_some();
+        Self::new(template, keep, compiler, Use::One { known })
     }
 
-    fn new(plan: Option<Plan>, keep: usize, compiler: Compiler, use_by: Use) -> Self {
-        let moves = plan.as_ref().is_some_and(|plan| settings::moves(plan.reset()));
-        let home = Recycler::new(plan, keep).staying_open(compiler.checks_bounds());
+    fn new(template: Option<MemoryTemplate>, keep: usize, compiler: Compiler, use_by: Use) -> Self {
+        let moves = template.as_ref().is_some_and(|template| settings::moves(template.reset()));
+        let home = MemoryPool::new(template, keep).staying_open(compiler.checks_bounds());
         Self { home: Arc::new(home), moves, use_by }
     }
 
@@ -60,7 +68,7 @@ impl Memories {
         Ok(match &self.use_by {
             Use::Many => Box::new(Lent::new(&self.home, minimum, largest, reserved, moves)?),
             Use::One { known: true } => {
-                let lease = Lease::new(&self.home, minimum, reserved, moves)?;
+                let lease = PooledMemory::new(&self.home, minimum, reserved, moves)?;
                 Box::new(Shrinking::leased(lease, minimum, largest, moves))
             }
             Use::One { known: false } => {
@@ -75,7 +83,7 @@ impl Memories {
 // `guard` inaccessible bytes behind the size that a memory *has* that an access faults: it may check
 // the index alone, and add an offset of up to 4 GiB to it. So the reservation has the guard behind
 // the largest size that a memory can grow to, in place or by moving. All of it but the memory is
-// inaccessible. With a plan the memory is not zero at the
+// inaccessible. With a template the memory is not zero at the
 // start but holds what the module's data segments write, or would have written.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(

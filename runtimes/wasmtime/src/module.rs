@@ -12,7 +12,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::{Fresh, Reused};
 use touchstone_executor::guest::{GuestModule, MEMORY, ModuleInfo, RESET, entry};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::{Plan, Reset};
+use touchstone_executor::memory::{MemoryTemplate, ResetMethod};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, MemoryFrom, Module,
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) mutable_globals: Vec<ModuleExport>,
     pub(crate) written_tables: Vec<ModuleExport>,
     pub(crate) clock: Option<Clock>,
-    pub(crate) reset: Reset,
+    pub(crate) reset: ResetMethod,
     /// Instances that a store serves, one after the other.
     pub(crate) tenants: u32,
     /// Whether operators are counted.
@@ -136,8 +136,8 @@ impl Loaded {
         config: &Config,
         load: impl FnOnce(&Engine) -> Result<wasmtime::Module>,
     ) -> Result<Self> {
-        let plan = plan(guest, strategy, config)?;
-        let own_memory = own_memory(strategy, plan.as_ref(), config, compiler);
+        let template = template(guest, strategy, config)?;
+        let own_memory = own_memory(strategy, template.as_ref(), config, compiler);
         let memories = own_memory.map(|memories| memories as _);
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
@@ -264,7 +264,11 @@ impl Module for Loaded {
 
 /// How memories of our own are reset, for strategies that use them and modules
 /// whose content is known from the bytes.
-fn plan(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<Option<Plan>> {
+fn template(
+    guest: &GuestModule,
+    strategy: Strategy,
+    config: &Config,
+) -> Result<Option<MemoryTemplate>> {
     let uses_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
     let unknown = guest.info().image_refusal();
     if !uses_own || guest.info().memory.is_none() || unknown.is_some() {
@@ -280,22 +284,22 @@ fn plan(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<Opti
     if config.region.is_some() && guest.info().writes_in_bulk {
         return Err(Error::no_region("it has memory.copy, memory.fill or memory.init"));
     }
-    let plan = Plan::new(guest.initial_content()?, strategy.memory.reset_method())?;
-    Ok(Some(plan.sharing(config.region.clone())?))
+    let template = MemoryTemplate::new(guest.initial_content()?, strategy.memory.reset_method())?;
+    Ok(Some(template.sharing(config.region.clone())?))
 }
 
 /// Memories of our own, for strategies that use them.
 fn own_memory(
     strategy: Strategy,
-    plan: Option<&Plan>,
+    template: Option<&MemoryTemplate>,
     config: &Config,
     compiler: Compiler,
 ) -> Option<Arc<Memories>> {
     let keep = config.instances as usize;
     let memories = match settings::class(strategy) {
-        // Without a plan, the instance makes one after instantiation.
-        settings::OWN => Memories::for_one(plan.cloned(), keep, compiler),
-        settings::OWN_IMAGE => Memories::for_many(plan.cloned(), keep, compiler),
+        // Without a template, the instance makes one after instantiation.
+        settings::OWN => Memories::for_one(template.cloned(), keep, compiler),
+        settings::OWN_IMAGE => Memories::for_many(template.cloned(), keep, compiler),
         _ => return None,
     };
     Some(Arc::new(memories))

@@ -3,12 +3,14 @@
 use crate::shrinking::Place;
 use std::sync::Arc;
 use touchstone_executor::Result;
-use touchstone_executor::memory::{InitialMemory, Plan, Reset, Restorer, RestorerMut};
+use touchstone_executor::memory::{
+    InitialContent, MemoryTemplate, ResetMethod, Resetter, ResetterMut,
+};
 
 /// A memory that is made clean while its instance goes on to use it.
 pub(crate) struct Restored {
     /// For a memory that does not make itself clean. Dropped before the memory.
-    restorer: Option<Restorer>,
+    resetter: Option<Resetter>,
     place: Arc<Place>,
     /// Where its first byte lies that is not zero at first, if that was found out here.
     data: Option<usize>,
@@ -26,26 +28,26 @@ impl Restored {
     /// # Errors
     ///
     /// When the system has no memory left.
-    pub(crate) unsafe fn new(place: Arc<Place>, reset: Reset) -> Result<Self> {
+    pub(crate) unsafe fn new(place: Arc<Place>, reset: ResetMethod) -> Result<Self> {
         if place.is_leased() {
             // Nothing has been written to it: what has its content is left out of the form of the
             // guest that was instantiated, and there is no start function.
-            return Ok(Self { restorer: None, place, data: None });
+            return Ok(Self { resetter: None, place, data: None });
         }
         // A start function may have run: only now content and size are known.
         place.keep_size();
         // SAFETY: so many bytes are accessible, and nobody writes to them meanwhile, by the
         // caller's promise.
         let content = unsafe { std::slice::from_raw_parts(place.base(), place.size()) };
-        let content = InitialMemory::capture(content);
+        let content = InitialContent::capture(content);
         let data = content.first_data_byte();
-        let plan = Plan::new(content, reset)?;
-        // SAFETY: the memory is one of Touchstone's without a plan: page-aligned, private, of the
-        // plan's size, and alive as long as `place`, which is dropped after the restorer.
+        let template = MemoryTemplate::new(content, reset)?;
+        // SAFETY: the memory is one of Touchstone's without a template: page-aligned, private, of the
+        // template's size, and alive as long as `place`, which is dropped after the resetter.
         // Only its instance uses it, which does not run. All that is not zero in it now is
-        // part of the plan's content.
-        let restorer = unsafe { plan.install(place.base()) }?;
-        Ok(Self { restorer: Some(restorer), place, data })
+        // part of the template's content.
+        let resetter = unsafe { template.install(place.base()) }?;
+        Ok(Self { resetter: Some(resetter), place, data })
     }
 
     /// Makes the memory clean and of its first size. Whether it had another size: then Wasmtime
@@ -56,10 +58,10 @@ impl Restored {
     /// When the kernel refuses; the instance must then not be used.
     #[inline]
     pub(crate) fn reset(&mut self) -> Result<bool> {
-        if let Some(restorer) = &mut self.restorer {
+        if let Some(resetter) = &mut self.resetter {
             // SAFETY: the instance does not run and no slice of its memory is alive, by the
             // promise made to `new`; the memory has this size.
-            unsafe { restorer.reset_grown(self.place.size()) }?;
+            unsafe { resetter.reset_grown(self.place.size()) }?;
         }
         self.place.reset()
     }
@@ -70,21 +72,21 @@ impl Restored {
     ///
     /// When the kernel refuses; the instance must then not be used.
     pub(crate) fn trim(&mut self) -> Result<()> {
-        if let Some(restorer) = &mut self.restorer {
+        if let Some(resetter) = &mut self.resetter {
             // SAFETY: as in `reset`, and the memory is clean.
-            unsafe { restorer.trim() }?;
+            unsafe { resetter.trim() }?;
         }
         self.place.trim()
     }
 
     /// Does something with what makes the memory clean.
-    pub(crate) fn with_restorer<T>(
+    pub(crate) fn with_resetter<T>(
         &mut self,
-        work: impl FnOnce(RestorerMut<'_>) -> T,
+        work: impl FnOnce(ResetterMut<'_>) -> T,
     ) -> Option<T> {
-        match &mut self.restorer {
-            Some(restorer) => Some(work(restorer.into())),
-            None => self.place.with_restorer(work),
+        match &mut self.resetter {
+            Some(resetter) => Some(work(resetter.into())),
+            None => self.place.with_resetter(work),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::restored::Restored;
 use crate::shrinking::collecting;
 use std::sync::Arc;
 use touchstone_executor::host::CleanHost;
-use touchstone_executor::memory::RestorerMut;
+use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{Error, Result, driver};
 use wasmtime::{Extern, Global, Memory, Ref, Table, TableType, Val};
 
@@ -59,8 +59,8 @@ impl driver::Resident for Resident {
         &mut self.running
     }
 
-    fn with_restorer<T>(&mut self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
-        self.memory.as_mut()?.1.with_restorer(work)
+    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
+        self.memory.as_mut()?.1.with_resetter(work)
     }
 
     #[inline]

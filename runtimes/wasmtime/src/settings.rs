@@ -4,7 +4,7 @@ use crate::engine::Compiler;
 use crate::{collected, meter, nearcore, tenancy};
 use std::sync::Arc;
 use touchstone_executor::guest::{ModuleInfo, Needs, Table};
-use touchstone_executor::memory::{KEEP_RESIDENT, Reset};
+use touchstone_executor::memory::{KEEP_RESIDENT, ResetMethod};
 use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy,
 };
@@ -22,8 +22,8 @@ pub(crate) const OWN: &str = "movable";
 pub(crate) const OWN_IMAGE: &str = "pre-initialised and movable";
 
 /// Whether memories that are reset in this way move when they grow.
-pub(crate) fn moves(reset: Reset) -> bool {
-    matches!(reset, Reset::Tracked { .. })
+pub(crate) fn moves(reset: ResetMethod) -> bool {
+    matches!(reset, ResetMethod::Tracked { .. })
 }
 
 /// What 32 bits can address, and Wasmtime's own guard for offsets behind it.

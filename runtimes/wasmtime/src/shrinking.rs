@@ -11,7 +11,7 @@ use crate::extent::Extent;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::memory::{Lease, Memory, RestorerMut};
+use touchstone_executor::memory::{Memory, PooledMemory, ResetterMut};
 use touchstone_executor::{Error, Padded, Result};
 use wasmtime::LinearMemory;
 
@@ -28,7 +28,7 @@ struct Fields {
 
 enum Kind {
     /// Its clean content is known: it makes itself clean.
-    Leased(Lease),
+    Leased(PooledMemory),
     /// Whoever has the instance makes it clean.
     Plain(Box<Memory>),
 }
@@ -104,9 +104,9 @@ impl Place {
     }
 
     /// Does something with what makes it clean, where it makes itself clean.
-    pub(crate) fn with_restorer<T>(&self, work: impl FnOnce(RestorerMut<'_>) -> T) -> Option<T> {
+    pub(crate) fn with_resetter<T>(&self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
         match &mut *self.memory() {
-            Kind::Leased(lease) => lease.restorer().map(work),
+            Kind::Leased(lease) => lease.resetter().map(work),
             Kind::Plain(_) => None,
         }
     }
@@ -141,7 +141,7 @@ pub(crate) struct Shrinking {
 
 impl Shrinking {
     /// A memory that makes itself clean.
-    pub(crate) fn leased(lease: Lease, size: usize, largest: usize, moves: bool) -> Self {
+    pub(crate) fn leased(lease: PooledMemory, size: usize, largest: usize, moves: bool) -> Self {
         Self::new(Kind::Leased(lease), size, largest, moves)
     }
 

@@ -3,31 +3,31 @@
 use super::super::mappings::{FEW_RUNS, RUNS};
 use super::super::pages::is_locked;
 use super::super::test_support::own_bytes;
-use super::super::{Reset, pagemap_scan_available};
+use super::super::{ResetMethod, pagemap_scan_available};
 use super::world::World;
 
 /// Mappings that a clean memory takes at most: the parts of its image and the gaps between
 /// them, what is closed, and two for each run of open pages.
 pub(super) fn most_mappings(world: &World, parts: usize) -> usize {
     let runs = match world.reset {
-        Reset::Tracked { .. } | Reset::Auto { .. } if world.crowd > 0 => FEW_RUNS,
-        Reset::Tracked { .. } | Reset::Auto { .. } => RUNS,
+        ResetMethod::Tracked { .. } | ResetMethod::Auto { .. } if world.crowd > 0 => FEW_RUNS,
+        ResetMethod::Tracked { .. } | ResetMethod::Auto { .. } => RUNS,
         _ => 0,
     };
     2 * parts + 4 + 2 * runs
 }
 
 /// Bytes of its own that stay resident of a clean memory at most.
-pub(super) fn most_resident(reset: Reset, size: usize) -> usize {
+pub(super) fn most_resident(reset: ResetMethod, size: usize) -> usize {
     match reset {
         // It writes its content.
-        Reset::Segments => size,
-        Reset::Drop => 0,
-        Reset::Resident { limit } | Reset::Gated { limit } | Reset::WriteProtected { limit } => {
-            limit
-        }
+        ResetMethod::Segments => size,
+        ResetMethod::Drop => 0,
+        ResetMethod::Resident { limit }
+        | ResetMethod::Gated { limit }
+        | ResetMethod::WriteProtected { limit } => limit,
         // Pages that are open, and pages that rest.
-        Reset::Tracked { limit } | Reset::Auto { limit } => 2 * limit,
+        ResetMethod::Tracked { limit } | ResetMethod::Auto { limit } => 2 * limit,
     }
 }
 

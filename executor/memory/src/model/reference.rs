@@ -48,7 +48,7 @@ pub(super) enum What {
     },
     /// All of it is read: pages of zeros become resident.
     Read,
-    Reset,
+    ResetMethod,
     /// So many calls, each so many pages further on than the last.
     Calls {
         writing: Writing,
@@ -185,7 +185,7 @@ impl ReferenceStateMachine for Reference {
             What::Read | What::Fork(_) | What::Lock => {}
             What::Take { .. }
             | What::Renew
-            | What::Reset
+            | What::ResetMethod
             | What::Calls { .. }
             | What::Grown(_)
             | What::Fail { .. }
@@ -209,7 +209,7 @@ fn in_use() -> impl Strategy<Value = What> {
         }),
         8 => (1_usize..GROWTH / 2).prop_map(|pages| What::Grow { pages }),
         4 => Just(What::Read),
-        30 => Just(What::Reset),
+        30 => Just(What::ResetMethod),
         6 => (Writing::any(), 0_usize..4, times)
             .prop_map(|(writing, step, times)| What::Calls { writing, step, times }),
         6 => prop::collection::vec(grown(), 2..12).prop_map(What::Grown),
@@ -221,7 +221,7 @@ fn in_use() -> impl Strategy<Value = What> {
         1 => Just(What::Drop),
         1 => prop_oneof![
             1 => Writing::any().prop_map(What::Fork),
-            3 => Just(What::Reset),
+            3 => Just(What::ResetMethod),
         ],
     ]
 }

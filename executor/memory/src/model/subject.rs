@@ -3,8 +3,8 @@
 use super::super::mappings::Others;
 use super::super::test_support::mappings;
 use super::super::{
-    Image, Lease, Memory, Plan, Recycler, Reset, UsedOn, fault_log, host_page, writable,
-    written_elsewhere,
+    Image, Memory, MemoryPool, MemoryTemplate, PooledMemory, ResetMethod, UsedOn, fault_log,
+    host_page, note_foreign_writes, writable,
 };
 use super::look;
 use super::reference::{Grown, Model, Reference, SLOTS, Transition, What, announced, pattern};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// The memories of a row.
 pub(super) struct Subject {
-    home: Arc<Recycler>,
+    home: Arc<MemoryPool>,
     slots: [Option<Used>; SLOTS],
     /// What the kernel reads from.
     file: File,
@@ -35,18 +35,18 @@ pub(super) struct Subject {
 #[derive(Debug)]
 enum Used {
     Own(Box<Padded<Memory>>),
-    Leased(Lease),
+    Leased(PooledMemory),
 }
 
 impl Used {
-    fn take(home: &Arc<Recycler>, world: &World, leased: bool) -> Self {
+    fn take(home: &Arc<MemoryPool>, world: &World, leased: bool) -> Self {
         let (size, reserved) = (world.size(), world.reserved());
         match leased {
-            true => Self::Leased(Lease::new(home, size, reserved, true).unwrap()),
+            true => Self::Leased(PooledMemory::new(home, size, reserved, true).unwrap()),
             false => {
                 let mut memory = home.take(size, reserved).unwrap();
-                if let Some(mut restorer) = memory.restorer().filter(|_| world.notes) {
-                    restorer.note_threads();
+                if let Some(mut resetter) = memory.resetter().filter(|_| world.notes) {
+                    resetter.note_threads();
                 }
                 Self::Own(memory)
             }
@@ -102,7 +102,7 @@ impl Used {
         }
     }
 
-    fn give_back(self, home: &Arc<Recycler>) {
+    fn give_back(self, home: &Arc<MemoryPool>) {
         if let Self::Own(memory) = self {
             home.give_back(memory);
         }
@@ -132,12 +132,12 @@ fn compare(found: &[u8], wanted: &[u8]) {
 }
 
 /// A memory that is new and lent to nobody has the model's content, and is tracked.
-fn check_new(world: &World, plan: &Plan, clean: &[u8]) {
-    let mut new = Memory::new(Some(plan), world.size(), world.reserved()).unwrap();
+fn check_new(world: &World, template: &MemoryTemplate, clean: &[u8]) {
+    let mut new = Memory::new(Some(template), world.size(), world.reserved()).unwrap();
     compare(new.bytes_mut(), clean);
-    if matches!(world.reset, Reset::Tracked { limit } if limit >= host_page()) {
+    if matches!(world.reset, ResetMethod::Tracked { limit } if limit >= host_page()) {
         Writing::Same { first: 0, count: 1 }.write(new.bytes_mut());
-        assert_eq!(new.restorer().unwrap().kept(), 1, "pages that were written");
+        assert_eq!(new.resetter().unwrap().kept(), 1, "pages that were written");
     }
 }
 
@@ -169,7 +169,7 @@ fn lock(used: &Used, world: &World) {
     // SAFETY: the reservation of a memory in use, whose content stays the same. The kernel refuses
     // to fill what is closed, and locks it.
     unsafe { libc::mlock(used.base().cast(), world.reserved()) };
-    written_elsewhere();
+    note_foreign_writes();
 }
 
 /// An instance goes to another thread for a call, and comes back.
@@ -209,12 +209,12 @@ impl StateMachineTest for Subject {
 
     fn init_test(model: &Model) -> Self {
         fault_log::turn_off(!model.world.logs);
-        let plan = model.world.plan();
-        check_new(&model.world, &plan, model.clean());
+        let template = model.world.template();
+        check_new(&model.world, &template, model.clean());
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&pattern()).unwrap();
-        let parts = plan.image().map_or(0, |image| Image::parts(image).count());
-        let home = Arc::new(Recycler::new(Some(plan), model.world.keep));
+        let parts = template.image().map_or(0, |image| Image::parts(image).count());
+        let home = Arc::new(MemoryPool::new(Some(template), model.world.keep));
         let others = Others::new(model.world.crowd);
         Self { home, slots: Default::default(), file, parts, _others: others }
     }
@@ -266,7 +266,7 @@ impl StateMachineTest for Subject {
             What::Write(writing) => writing.write(used.bytes(size)),
             What::Share(shared) => {
                 shared.write_at_once(used.bytes(size));
-                written_elsewhere();
+                note_foreign_writes();
             }
             What::Elsewhere(writing) => elsewhere(&mut used, writing, size),
             What::Announced { at, length } => {
@@ -281,7 +281,7 @@ impl StateMachineTest for Subject {
             What::Read => {
                 compare(used.bytes(size), &model.slots[slot].as_ref().unwrap().bytes);
             }
-            What::Reset => {
+            What::ResetMethod => {
                 used.reset();
                 used.check_clean(model, parts);
             }
@@ -322,7 +322,7 @@ impl StateMachineTest for Subject {
             What::Trim => {
                 used.reset();
                 used.trim();
-                let kept = if world.reset == Reset::Segments { world.size() } else { 0 };
+                let kept = if world.reset == ResetMethod::Segments { world.size() } else { 0 };
                 look::check_resident(used.base(), world.size(), kept);
                 used.check_clean(model, parts);
             }

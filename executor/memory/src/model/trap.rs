@@ -35,7 +35,7 @@ mod machine {
         };
         assert_eq!(failed, 0);
         // Where a memory was tracked before.
-        super::super::super::stay_first().unwrap();
+        super::super::super::reinstall_signal_handler().unwrap();
     }
 
     /// # Safety

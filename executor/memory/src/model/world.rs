@@ -1,6 +1,6 @@
 //! What all memories of a row have in common.
 
-use super::super::{InitialMemory, KEEP_RESIDENT, Plan, Reset, host_page};
+use super::super::{InitialContent, KEEP_RESIDENT, MemoryTemplate, ResetMethod, host_page};
 use proptest::prelude::*;
 
 /// Host pages that a memory may grow by.
@@ -9,7 +9,7 @@ pub(super) const GROWTH: usize = 40;
 /// The kind of a row's memories.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct World {
-    pub(super) reset: Reset,
+    pub(super) reset: ResetMethod,
     content: Content,
     /// Host pages of a clean memory.
     pages: usize,
@@ -42,13 +42,13 @@ impl World {
             Just(0),
         ];
         let reset = prop_oneof![
-            2 => Just(Reset::Segments),
-            2 => Just(Reset::Drop),
-            4 => limit.clone().prop_map(|limit| Reset::Resident { limit }),
-            6 => limit.clone().prop_map(|limit| Reset::Gated { limit }),
-            6 => limit.clone().prop_map(|limit| Reset::WriteProtected { limit }),
-            6 => limit.clone().prop_map(|limit| Reset::Auto { limit }),
-            8 => limit.prop_map(|limit| Reset::Tracked { limit }),
+            2 => Just(ResetMethod::Segments),
+            2 => Just(ResetMethod::Drop),
+            4 => limit.clone().prop_map(|limit| ResetMethod::Resident { limit }),
+            6 => limit.clone().prop_map(|limit| ResetMethod::Gated { limit }),
+            6 => limit.clone().prop_map(|limit| ResetMethod::WriteProtected { limit }),
+            6 => limit.clone().prop_map(|limit| ResetMethod::Auto { limit }),
+            8 => limit.prop_map(|limit| ResetMethod::Tracked { limit }),
         ]
         .prop_filter("this machine can do it", |reset| reset.refusal().is_none());
         let content =
@@ -106,7 +106,7 @@ impl World {
         bytes
     }
 
-    pub(super) fn plan(&self) -> Plan {
-        Plan::new(InitialMemory::capture(&self.clean()), self.reset).unwrap()
+    pub(super) fn template(&self) -> MemoryTemplate {
+        MemoryTemplate::new(InitialContent::capture(&self.clean()), self.reset).unwrap()
     }
 }

@@ -7,31 +7,31 @@
 use super::layout::{MemoryHeader, Runtime};
 use touchstone_executor::Result;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Mapping, Plan, Restorer, RestorerMut, host_page};
+use touchstone_executor::memory::{Mapping, MemoryTemplate, Resetter, ResetterMut, host_page};
 
 /// A memory of Touchstone's: a host page whose end is Wasm3's header, then the data.
 pub(crate) struct Lent {
     /// Dropped before the mapping.
-    restorer: Restorer,
+    resetter: Resetter,
     mapping: Mapping,
     /// Bytes of the data that are open.
     size: usize,
 }
 
 impl Lent {
-    /// A memory with the plan's content that can grow to so many pages.
-    pub(crate) fn new(plan: &Plan, largest: u32) -> Result<Self> {
-        let (page, size) = (host_page(), plan.size());
+    /// A memory with the template's content that can grow to so many pages.
+    pub(crate) fn new(template: &MemoryTemplate, largest: u32) -> Result<Self> {
+        let (page, size) = (host_page(), template.size());
         let mut mapping = Mapping::new(page + size, page + largest as usize * WASM_PAGE)?;
         // Wasm3 compares each access with the length in the header.
         mapping.stay_open();
         // The data is watched or otherwise set apart from the header.
         mapping.split()?;
         // SAFETY: one host page into a mapping that is new, zero, ours, and
-        // larger than that page by at least the plan's size. It is unmapped after the
-        // restorer is dropped.
-        let restorer = unsafe { plan.install(mapping.base().add(page)) }?;
-        Ok(Self { restorer, mapping, size })
+        // larger than that page by at least the template's size. It is unmapped after the
+        // resetter is dropped.
+        let resetter = unsafe { template.install(mapping.base().add(page)) }?;
+        Ok(Self { resetter, mapping, size })
     }
 
     /// Puts it in the place of the runtime's memory, which is returned.
@@ -79,9 +79,9 @@ impl Lent {
     /// runtime has to be told by [`announce`](Self::announce). After an error it
     /// must not be used.
     pub(crate) fn clean(&mut self) -> Result<()> {
-        let size = self.restorer.plan().size();
+        let size = self.resetter.template().size();
         // SAFETY: `&mut self` says that nothing runs on the memory; so much of it is open.
-        unsafe { self.restorer.reset_grown(self.size) }?;
+        unsafe { self.resetter.reset_grown(self.size) }?;
         // Also where the size is the same: it fails where a growth did that could not be undone.
         self.mapping.hide(host_page() + size)?;
         if self.size != size {
@@ -94,8 +94,8 @@ impl Lent {
     }
 
     /// What makes it clean.
-    pub(crate) fn restorer(&mut self) -> RestorerMut<'_> {
-        (&mut self.restorer).into()
+    pub(crate) fn resetter(&mut self) -> ResetterMut<'_> {
+        (&mut self.resetter).into()
     }
 
     /// Tells the runtime the size in pages, as the most that there can be: so

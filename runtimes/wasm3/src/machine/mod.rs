@@ -43,7 +43,7 @@ use snapshot::Snapshot;
 use std::ffi::c_void;
 use std::sync::Arc;
 use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::memory::RestorerMut;
+use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{Error, Result};
 use trap::{Stop, text, translate};
 use wasm3_sys as ffi;
@@ -298,8 +298,8 @@ impl Machine {
     }
 
     /// What looks after a memory of Touchstone's.
-    pub(crate) fn restorer(&mut self) -> Option<RestorerMut<'_>> {
-        self.state().lent.as_mut().map(Lent::restorer)
+    pub(crate) fn resetter(&mut self) -> Option<ResetterMut<'_>> {
+        self.state().lent.as_mut().map(Lent::resetter)
     }
 
     /// Grows the memory; `false` when it is refused.

@@ -19,7 +19,7 @@ impl Machine {
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.release(0);
         // SAFETY: the memory is clean, not running, and borrowed here alone.
-        self.restorer().map(|mut restorer| unsafe { restorer.trim() }).transpose()?;
+        self.resetter().map(|mut resetter| unsafe { resetter.trim() }).transpose()?;
         Ok(())
     }
 

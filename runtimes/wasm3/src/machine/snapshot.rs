@@ -70,7 +70,7 @@ impl Machine {
         };
         // SAFETY: nothing runs. Globals and tables are those of this machine's
         // module; a table's storage only ever grows, so that the saved entries
-        // fit. The plan was installed to the lent memory's data when it was made.
+        // fit. The template was installed to the lent memory's data when it was made.
         unsafe {
             for SavedGlobal(global, value) in &snapshot.globals {
                 let result = ffi::m3_SetGlobal(*global, (&raw const *value).cast_mut());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use touchstone_executor::guest::StateCall;
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::Reset;
+use touchstone_executor::memory::ResetMethod;
 use touchstone_executor::{Error, Result};
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, Instance, TypedFunc};
@@ -21,7 +21,7 @@ pub(super) struct ResetPlan {
     /// The functions that were added to the component.
     pub(super) functions: Vec<ComponentExportIndex>,
     /// How memories are reset.
-    pub(super) reset: Reset,
+    pub(super) reset: ResetMethod,
     pub(super) memories: Arc<ComponentMemories>,
     /// Whether there are handles in it.
     pub(super) has_handles: bool,
@@ -94,7 +94,7 @@ impl InPlace {
             // way now or in `reset` when it uses memories; nobody makes slices of them.
             let mut memory = unsafe { Restored::new(place, plan.reset) }?;
             // By the instance that this one is of.
-            memory.with_restorer(|mut restorer| restorer.note_threads());
+            memory.with_resetter(|mut resetter| resetter.note_threads());
             if let Some(address) = memory.data() {
                 plan.memories.note(address);
             }

@@ -5,7 +5,7 @@ use crate::memory::Memories;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_executor::Result;
 use touchstone_executor::guest::{ComponentMemory, GuestModule};
-use touchstone_executor::memory::{Plan, Reset};
+use touchstone_executor::memory::{MemoryTemplate, ResetMethod};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 /// Gives Wasmtime the memories of a component's core modules, each from those of its
@@ -38,11 +38,11 @@ impl ComponentMemories {
     /// When the initial memories are not known from the bytes.
     pub(crate) fn for_many(
         guest: &GuestModule,
-        reset: Reset,
+        reset: ResetMethod,
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make = |plan| Memories::for_many(Some(plan), keep, compiler);
+        let make = |template| Memories::for_many(Some(template), keep, compiler);
         Self::new(guest.component_memories()?, reset, make, None)
     }
 
@@ -54,26 +54,26 @@ impl ComponentMemories {
     /// When the system refuses a memory's image.
     pub(crate) fn for_one(
         guest: &GuestModule,
-        reset: Reset,
+        reset: ResetMethod,
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make = |plan| Memories::for_one(Some(plan), keep, compiler);
+        let make = |template| Memories::for_one(Some(template), keep, compiler);
         let others = Memories::for_one(None, keep, compiler);
         Self::new(guest.resettable_memories()?, reset, make, Some(others))
     }
 
     fn new(
         known: Vec<ComponentMemory>,
-        reset: Reset,
-        make: impl Fn(Plan) -> Memories,
+        reset: ResetMethod,
+        make: impl Fn(MemoryTemplate) -> Memories,
         others: Option<Memories>,
     ) -> Result<Self> {
         let modules = known
             .into_iter()
             .map(|memory| {
                 let (size, data) = (memory.content.size(), memory.content.first_data_byte());
-                let memories = make(Plan::new(memory.content, reset)?);
+                let memories = make(MemoryTemplate::new(memory.content, reset)?);
                 Ok(Of { largest: memory.largest.into(), size, data, memories })
             })
             .collect::<Result<_>>()?;

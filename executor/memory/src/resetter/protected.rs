@@ -3,7 +3,7 @@
 use super::super::epochs::Epochs;
 use super::super::pagemap::{self, Region, Search};
 use super::super::{Image, host_page, pages, process, write_protect};
-use super::Restorer;
+use super::Resetter;
 use crate::error::{Error, Result};
 
 /// What is known about a memory whose written pages are protected again.
@@ -15,7 +15,7 @@ pub(super) struct Protected {
     pub(super) epochs: Epochs,
 }
 
-impl Restorer {
+impl Resetter {
     /// Has the writes to the memory noted in this process: once, and once more in each
     /// child of a fork.
     ///
@@ -94,7 +94,9 @@ impl Restorer {
     unsafe fn restore_region(&mut self, region: &Region, room: &mut usize) -> Option<usize> {
         for page in region.pages(self.base as u64) {
             // What was only read.
-            if region.is_shared_zeros() && self.plan.image().and_then(|i| i.page(page)).is_none() {
+            if region.is_shared_zeros()
+                && self.template.image().and_then(|i| i.page(page)).is_none()
+            {
                 continue;
             }
             if *room == 0 {
@@ -102,7 +104,7 @@ impl Restorer {
             }
             *room -= 1;
             // SAFETY: the caller's promise; the page is readable and writable.
-            unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
+            unsafe { pages::restore(self.compare, self.template.image(), self.base, page) };
             self.protected.epochs.written(page);
         }
         None
@@ -132,7 +134,7 @@ impl Restorer {
         let page = host_page();
         // SAFETY: the caller's promise.
         unsafe { pages::discard(self.base.add(first * page), (end - first) * page) }?;
-        for part in self.plan.image().into_iter().flat_map(Image::parts) {
+        for part in self.template.image().into_iter().flat_map(Image::parts) {
             let (first, end) = (part.start.max(first), part.end.min(end));
             if first < end {
                 // SAFETY: the caller's promise; the pages of the part were dropped.

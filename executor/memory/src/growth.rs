@@ -47,7 +47,7 @@ impl Path {
 /// All sizes are multiples of the host's page, and those of a memory of one address: what this
 /// type has set up belongs to it.
 #[derive(Debug, Default)]
-pub struct Steps {
+pub struct GrowthSteps {
     /// The first size.
     size: usize,
     /// The steps of this use so far.
@@ -64,7 +64,7 @@ pub struct Steps {
 
 const BROKEN: Error = Error::Misuse("an earlier growth has failed: the memory must not be used");
 
-impl Steps {
+impl GrowthSteps {
     /// Rights to what this use has opened, for as long as the guest runs or somebody accesses
     /// its memory. They also give the thread back what a trap of the guest takes from it.
     #[inline]
@@ -221,14 +221,14 @@ mod tests {
     /// A memory of one page whose owner grows it in place.
     struct Growing {
         mapping: Mapping,
-        steps: Steps,
+        steps: GrowthSteps,
         size: usize,
     }
 
     impl Growing {
         fn new() -> Self {
             let mapping = Mapping::new(PAGE, 32 * PAGE).unwrap();
-            Self { mapping, steps: Steps::default(), size: PAGE }
+            Self { mapping, steps: GrowthSteps::default(), size: PAGE }
         }
 
         /// One whose steps have keys; `None` where there are none.

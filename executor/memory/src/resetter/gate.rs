@@ -5,7 +5,7 @@ use super::super::ages::Verdict;
 use super::super::faults::{self, Mark};
 use super::super::rule::Seen;
 use super::super::{host_page, pages};
-use super::{Reset, Restorer};
+use super::{ResetMethod, Resetter};
 use crate::error::Result;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(super) struct Gate {
     lent: Option<u64>,
     /// Whether the last reset asked the kernel.
     asked: bool,
-    /// Whether [`Restorer::begin_use`] was called since the last reset.
+    /// Whether [`Resetter::begin_use`] was called since the last reset.
     begun: bool,
     /// Scans so far.
     #[cfg(test)]
@@ -65,30 +65,30 @@ impl Gate {
     }
 }
 
-impl Restorer {
+impl Resetter {
     /// Whether resets may depend on the faults of a thread: the memory is of kind
-    /// [`Reset::Gated`] or [`Reset::Auto`], or of kind [`Reset::Tracked`] and one too many to be
+    /// [`ResetMethod::Gated`] or [`ResetMethod::Auto`], or of kind [`ResetMethod::Tracked`] and one too many to be
     /// tracked.
     pub(in super::super) fn may_be_gated(&self) -> bool {
-        match self.plan.reset {
-            Reset::Gated { .. } | Reset::Auto { .. } => true,
-            Reset::Tracked { .. } => self.tracked.is_none(),
+        match self.template.reset {
+            ResetMethod::Gated { .. } | ResetMethod::Auto { .. } => true,
+            ResetMethod::Tracked { .. } => self.tracked.is_none(),
             _ => false,
         }
     }
 
     /// Says that the memory is used from now on. Where more memories are of kind
-    /// [`Reset::Tracked`] than [can be tracked](super::super::TRACKED_AT_ONCE), the reset of a
+    /// [`ResetMethod::Tracked`] than [can be tracked](super::super::TRACKED_AT_ONCE), the reset of a
     /// further one then asks the kernel only if the thread had a page fault since. What other
     /// memories did in between does not matter. Nothing happens to other memories.
     ///
     /// # Safety
     ///
-    /// Nobody may have written the memory since its last reset, and what [`Reset::Gated`]
+    /// Nobody may have written the memory since its last reset, and what [`ResetMethod::Gated`]
     /// says about other threads and processes must be true from now on until the next one.
     #[inline]
     pub unsafe fn begin_use(&mut self) {
-        if self.tracked.is_none() && matches!(self.plan.reset, Reset::Tracked { .. }) {
+        if self.tracked.is_none() && matches!(self.template.reset, ResetMethod::Tracked { .. }) {
             self.gate.begin();
         }
         if self.hidden > 0 && self.behind.mark.is_some() {
@@ -247,7 +247,7 @@ impl Restorer {
             // SAFETY: the scan and the faults told only of pages of the memory, which nobody else
             // uses now and which is open.
             let changed =
-                unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
+                unsafe { pages::restore(self.compare, self.template.image(), self.base, page) };
             let before = self.ages.new_pages();
             let verdict = self.ages.seen(page, changed);
             let is_new = self.ages.new_pages() > before;
@@ -288,7 +288,7 @@ impl Restorer {
         let kept = |page| found.push(page);
         // SAFETY: the caller's promise.
         let scanned = unsafe { self.restore_range(range.start, range.end, limit, kept) }?;
-        let size = self.plan.size();
+        let size = self.template.size();
         if range.end > size {
             let known = range.end.max(self.small_to);
             // SAFETY: so much was open before, in the same mapping.

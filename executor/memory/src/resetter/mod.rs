@@ -11,7 +11,7 @@ use super::mapping::hold;
 use super::mappings::Held;
 use super::rule::{Rule, WATCHED, Watch};
 use super::tracked::Tracked;
-use super::{Plan, Reset, faults, host_page, pages};
+use super::{MemoryTemplate, ResetMethod, faults, host_page, pages};
 use crate::error::{Error, Result};
 use gate::Gate;
 use protected::Protected;
@@ -24,7 +24,7 @@ const CALM: (u32, u32) = (4, 256);
 
 const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
 
-/// Makes a memory clean again that a [`Plan`] was installed to.
+/// Makes a memory clean again that a [`MemoryTemplate`] was installed to.
 ///
 /// After a reset that failed, or did not come to its end because of a panic, nobody knows
 /// what the memory contains: every later one fails too.
@@ -32,8 +32,8 @@ const BROKEN: Error = Error::Misuse("use of a memory that could not be reset bef
 /// At most the limit's bytes of the memory stay resident after a reset, as much
 /// again of what it had grown by or what rests, beside what its image shares with
 /// all others.
-pub struct Restorer {
-    plan: Plan,
+pub struct Resetter {
+    template: MemoryTemplate,
     base: *mut u8,
     compare: Compare,
     ages: Ages,
@@ -41,24 +41,24 @@ pub struct Restorer {
     /// its way.
     leaving: Vec<usize>,
     idle: Vec<usize>,
-    /// For [`Reset::Gated`] and [`Reset::Auto`], and for memories that are too many to be
+    /// For [`ResetMethod::Gated`] and [`ResetMethod::Auto`], and for memories that are too many to be
     /// tracked.
     gate: Gate,
-    /// The same for what lies behind the plan's size. Elsewhere: few memories need it.
+    /// The same for what lies behind the template's size. Elsewhere: few memories need it.
     behind: Box<Gate>,
-    /// Up to where each fault behind the plan's size makes one page writable.
+    /// Up to where each fault behind the template's size makes one page writable.
     small_to: usize,
-    /// Whether a part behind the plan's size was locked when it was scanned: to open what lies there
+    /// Whether a part behind the template's size was locked when it was scanned: to open what lies there
     /// then makes absent pages writable without a fault.
     is_locked: bool,
     /// Whether the owner [notes](super::UsedOn) on which threads the memory is used.
     notes_threads: bool,
-    /// For [`Reset::Auto`].
+    /// For [`ResetMethod::Auto`].
     rule: Rule,
     watch: Watch,
-    /// For [`Reset::WriteProtected`].
+    /// For [`ResetMethod::WriteProtected`].
     protected: Protected,
-    /// For [`Reset::Tracked`] and [`Reset::Auto`], unless too many memories are tracked already.
+    /// For [`ResetMethod::Tracked`] and [`ResetMethod::Auto`], unless too many memories are tracked already.
     tracked: Option<Arc<Tracked>>,
     /// Pages that are watched again but still resident (and clean), or were opened
     /// once more since; to be dropped at `rest_until`.
@@ -67,7 +67,7 @@ pub struct Restorer {
     /// Light calls since the whole memory was opened, and how many it takes.
     calm: u32,
     calm_needed: u32,
-    /// Pages behind the plan's size that nobody can reach but that are still resident, up
+    /// Pages behind the template's size that nobody can reach but that are still resident, up
     /// to this offset.
     hidden: usize,
     hidden_for: u16,
@@ -77,33 +77,33 @@ pub struct Restorer {
     _held: Held,
 }
 
-/// A [`Restorer`] that the owner of its memory lends. Unlike through a mutable reference, nobody can
+/// A [`Resetter`] that the owner of its memory lends. Unlike through a mutable reference, nobody can
 /// put another one in its place, which would reset memory that is not its own.
 #[derive(Debug)]
-pub struct RestorerMut<'a>(&'a mut Restorer);
+pub struct ResetterMut<'a>(&'a mut Resetter);
 
-impl<'a> From<&'a mut Restorer> for RestorerMut<'a> {
-    fn from(restorer: &'a mut Restorer) -> Self {
-        Self(restorer)
+impl<'a> From<&'a mut Resetter> for ResetterMut<'a> {
+    fn from(resetter: &'a mut Resetter) -> Self {
+        Self(resetter)
     }
 }
 
-impl Deref for RestorerMut<'_> {
-    type Target = Restorer;
+impl Deref for ResetterMut<'_> {
+    type Target = Resetter;
 
     #[inline]
-    fn deref(&self) -> &Restorer {
+    fn deref(&self) -> &Resetter {
         self.0
     }
 }
 
-impl RestorerMut<'_> {
-    /// See [`Restorer::note_threads`].
+impl ResetterMut<'_> {
+    /// See [`Resetter::note_threads`].
     pub fn note_threads(&mut self) {
         self.0.note_threads();
     }
 
-    /// See [`Restorer::begin_use`].
+    /// See [`Resetter::begin_use`].
     ///
     /// # Safety
     ///
@@ -114,7 +114,7 @@ impl RestorerMut<'_> {
         unsafe { self.0.begin_use() };
     }
 
-    /// See [`Restorer::trim`].
+    /// See [`Resetter::trim`].
     ///
     /// # Safety
     ///
@@ -129,39 +129,39 @@ impl RestorerMut<'_> {
     }
 }
 
-// SAFETY: the memory behind `base` is, by the promise made to `Plan::install`,
+// SAFETY: the memory behind `base` is, by the promise made to `MemoryTemplate::install`,
 // whoever's this value is; nothing about it belongs to a thread.
-unsafe impl Send for Restorer {}
+unsafe impl Send for Resetter {}
 // SAFETY: through a shared reference only plain numbers are given out.
-unsafe impl Sync for Restorer {}
+unsafe impl Sync for Resetter {}
 
-impl std::fmt::Debug for Restorer {
+impl std::fmt::Debug for Resetter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Restorer")
+        f.debug_struct("Resetter")
             .field("base", &self.base)
-            .field("reset", &self.plan.reset)
+            .field("reset", &self.template.reset)
             .field("is_tracked", &self.tracked.is_some())
             .finish_non_exhaustive()
     }
 }
 
-impl Restorer {
+impl Resetter {
     /// # Safety
     ///
-    /// As for [`Plan::install`].
-    pub(super) unsafe fn install(plan: Plan, base: *mut u8) -> Result<Self> {
-        let size = plan.size();
-        let parts = plan.image().map_or(0, |image| image.parts().count());
-        let held = hold(2 * parts + usize::from(plan.region.is_some()))?;
-        match &plan.image {
+    /// As for [`MemoryTemplate::install`].
+    pub(super) unsafe fn install(template: MemoryTemplate, base: *mut u8) -> Result<Self> {
+        let size = template.size();
+        let parts = template.image().map_or(0, |image| image.parts().count());
+        let held = hold(2 * parts + usize::from(template.region.is_some()))?;
+        match &template.image {
             // SAFETY: the caller owns the memory at `base`, of at least the
             // content's size, which the image does not exceed.
             Some(image) => unsafe { image.map_over(base) }?,
             // SAFETY: as above; readable, writable and initialised.
-            None => plan.content.write(unsafe { std::slice::from_raw_parts_mut(base, size) }),
+            None => template.content.write(unsafe { std::slice::from_raw_parts_mut(base, size) }),
         }
-        let mut restorer = Self {
-            plan,
+        let mut resetter = Self {
+            template,
             base,
             compare: Compare::new(),
             ages: Ages::new(),
@@ -185,23 +185,23 @@ impl Restorer {
             broken: false,
             _held: held,
         };
-        if matches!(restorer.plan.reset, Reset::WriteProtected { .. }) {
+        if matches!(resetter.template.reset, ResetMethod::WriteProtected { .. }) {
             // SAFETY: the caller owns the range.
             unsafe {
                 pages::make_small(base, size)?;
-                restorer.register(size)?;
+                resetter.register(size)?;
             }
         }
-        let listed = match restorer.plan.reset {
-            Reset::Tracked { limit } => Some(limit / host_page()),
+        let listed = match resetter.template.reset {
+            ResetMethod::Tracked { limit } => Some(limit / host_page()),
             // A log tells at least as much, and its faults cost less.
-            Reset::Auto { limit } if !faults::are_logged() => {
+            ResetMethod::Auto { limit } if !faults::are_logged() => {
                 Some((limit / host_page()).min(WATCHED))
             }
             _ => None,
         };
         if let Some(listed) = listed.filter(|_| size > 0) {
-            let parts = restorer.plan.image.iter().flat_map(|image| image.parts());
+            let parts = resetter.template.image.iter().flat_map(|image| image.parts());
             let mappings = std::iter::once(0).chain(parts.flat_map(|part| [part.start, part.end]));
             // SAFETY: the caller owns the range, which is readable and writable; the pages
             // are those of it at which mappings begin. Dropped they are as they were.
@@ -209,23 +209,23 @@ impl Restorer {
                 pages::make_joinable(base, mappings.filter(|page| page * host_page() < size));
                 pages::discard(base, size).and_then(|()| pages::watch(base, size))
             };
-            restorer.tracked = watched.ok().and_then(|()| Tracked::new(base, size, listed));
-            if restorer.tracked.is_none() {
+            resetter.tracked = watched.ok().and_then(|()| Tracked::new(base, size, listed));
+            if resetter.tracked.is_none() {
                 // SAFETY: as above. Opened again: it is reset in another way.
                 unsafe { pages::open(base, size) }?;
             }
         }
-        if restorer.may_be_gated() {
+        if resetter.may_be_gated() {
             // SAFETY: the caller owns the range.
             unsafe { pages::make_small(base, size) }?;
         }
-        Ok(restorer)
+        Ok(resetter)
     }
 
-    /// The plan that was installed.
+    /// The template that was installed.
     #[must_use]
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    pub fn template(&self) -> &MemoryTemplate {
+        &self.template
     }
 
     /// Whether the memory can be used: no reset has failed so far.
@@ -253,7 +253,7 @@ impl Restorer {
     }
 
     /// Says that the owner notes on which threads the memory is used, in a
-    /// [`UsedOn`](super::UsedOn), from the next use on. What [`Reset::Gated`] says about others that
+    /// [`UsedOn`](super::UsedOn), from the next use on. What [`ResetMethod::Gated`] says about others that
     /// write holds then for what the memory grows by, of whatever kind it is, and the kernel need
     /// not be asked about that after each call.
     pub fn note_threads(&mut self) {
@@ -265,12 +265,12 @@ impl Restorer {
         self.notes_threads = false;
     }
 
-    /// Makes the first [`Plan::size`] bytes of the memory clean.
+    /// Makes the first [`MemoryTemplate::size`] bytes of the memory clean.
     ///
     /// # Safety
     ///
-    /// Nobody may hold a reference into the memory or run on it. What [`Reset::Gated`] and
-    /// [`Reset::WriteProtected`] say about others that write must be true where the memory
+    /// Nobody may hold a reference into the memory or run on it. What [`ResetMethod::Gated`] and
+    /// [`ResetMethod::WriteProtected`] say about others that write must be true where the memory
     /// is of such a kind, or its [threads are noted](Self::note_threads), or it is not clean
     /// afterwards.
     ///
@@ -288,36 +288,38 @@ impl Restorer {
         Ok(())
     }
 
-    /// Makes the plan's size clean.
+    /// Makes the template's size clean.
     ///
     /// # Safety
     ///
     /// As for [`reset`](Self::reset).
     #[inline]
     unsafe fn restore(&mut self) -> Result<()> {
-        let size = self.plan.size();
-        match self.plan.reset {
-            Reset::Segments => {
+        let size = self.template.size();
+        match self.template.reset {
+            ResetMethod::Segments => {
                 // SAFETY: the promise made to `install` covers the range.
                 unsafe { pages::discard(self.base, size) }?;
                 // SAFETY: as above, and nobody else has a reference; dropped
                 // anonymous pages read as zero.
                 let memory = unsafe { std::slice::from_raw_parts_mut(self.base, size) };
-                self.plan.content.write(memory);
+                self.template.content.write(memory);
                 Ok(())
             }
             // SAFETY: as above.
-            Reset::Drop => unsafe { pages::discard(self.base, size) },
+            ResetMethod::Drop => unsafe { pages::discard(self.base, size) },
+            ResetMethod::Resident { limit } => {
+                // SAFETY: the caller's promise.
+                unsafe { self.restore_scanned(size, limit) }.map(drop)
+            }
             // SAFETY: the caller's promise.
-            Reset::Resident { limit } => unsafe { self.restore_scanned(size, limit) }.map(drop),
+            ResetMethod::Gated { limit } => unsafe { self.reset_gated(size, limit) }.map(drop),
             // SAFETY: the caller's promise.
-            Reset::Gated { limit } => unsafe { self.reset_gated(size, limit) }.map(drop),
+            ResetMethod::Auto { limit } => unsafe { self.reset_auto(size, limit) },
             // SAFETY: the caller's promise.
-            Reset::Auto { limit } => unsafe { self.reset_auto(size, limit) },
+            ResetMethod::WriteProtected { limit } => unsafe { self.reset_protected(size, limit) },
             // SAFETY: the caller's promise.
-            Reset::WriteProtected { limit } => unsafe { self.reset_protected(size, limit) },
-            // SAFETY: the caller's promise.
-            Reset::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
+            ResetMethod::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
         }
     }
 
@@ -335,7 +337,7 @@ impl Restorer {
         if self.broken || tracked.pages.overflowed() || tracked.pages.listed() > most {
             return false;
         }
-        let size = self.plan.size();
+        let size = self.template.size();
         self.broken = true;
         // SAFETY: the caller's promise.
         let cleaned =
@@ -355,7 +357,7 @@ impl Restorer {
     ///
     /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn trim(&mut self) -> Result<()> {
-        if self.plan.reset.limit().is_none() {
+        if self.template.reset.limit().is_none() {
             return Ok(());
         }
         if std::mem::replace(&mut self.broken, true) {
@@ -363,7 +365,7 @@ impl Restorer {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            if self.hidden > self.plan.size() {
+            if self.hidden > self.template.size() {
                 self.drop_hidden()?;
             }
             self.start_over()?;
@@ -384,7 +386,7 @@ impl Restorer {
         unsafe { self.drop_all() }?;
         if let Some(tracked) = &self.tracked {
             // SAFETY: as above.
-            unsafe { pages::watch(self.base, self.plan.size()) }?;
+            unsafe { pages::watch(self.base, self.template.size()) }?;
             tracked.pages.start_over();
         }
         Ok(())
@@ -397,8 +399,8 @@ impl Restorer {
     /// As for [`reset`](Self::reset).
     #[cold]
     unsafe fn drop_all(&mut self) -> Result<()> {
-        let size = self.plan.size();
-        if matches!(self.plan.reset, Reset::WriteProtected { .. }) {
+        let size = self.template.size();
+        if matches!(self.template.reset, ResetMethod::WriteProtected { .. }) {
             // SAFETY: the caller's promise.
             unsafe {
                 self.register(size)?;
@@ -444,7 +446,7 @@ impl Restorer {
         self.tracked.as_ref().is_some_and(|tracked| !tracked.pages.overflowed())
     }
 
-    /// Whether a memory of kind [`Reset::Auto`] drops all pages in the next reset.
+    /// Whether a memory of kind [`ResetMethod::Auto`] drops all pages in the next reset.
     #[cfg(test)]
     pub(super) fn drops_all(&self) -> bool {
         self.rule.drops() && !self.is_watched()
@@ -453,8 +455,8 @@ impl Restorer {
     /// Pages that the next reset will compare.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        if matches!(self.plan.reset, Reset::WriteProtected { .. }) {
-            return super::test_support::written_pages(self.base as usize, self.plan.size());
+        if matches!(self.template.reset, ResetMethod::WriteProtected { .. }) {
+            return super::test_support::written_pages(self.base as usize, self.template.size());
         }
         match &self.tracked {
             Some(tracked) if !tracked.pages.overflowed() => tracked.pages.listed(),

@@ -1,10 +1,10 @@
 //! What a memory has grown by: made zero again, or hidden as it is.
 
-use super::super::{Reset, host_page, pagemap_scan_available, pages};
-use super::{BROKEN, Restorer};
+use super::super::{ResetMethod, host_page, pagemap_scan_available, pages};
+use super::{BROKEN, Resetter};
 use crate::error::Result;
 
-/// What has to lie behind the plan's size after a reset.
+/// What has to lie behind the template's size after a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Behind {
     /// Zeros: they are seen again when the memory grows.
@@ -13,9 +13,9 @@ enum Behind {
     Anything,
 }
 
-impl Restorer {
+impl Resetter {
     /// As [`reset`](Self::reset), for a memory whose first `open` bytes may have
-    /// been written, more than the plan's size: the pages behind that are made
+    /// been written, more than the template's size: the pages behind that are made
     /// zero too. The caller closes them.
     ///
     /// # Safety
@@ -33,7 +33,7 @@ impl Restorer {
     }
 
     /// As [`reset_grown`](Self::reset_grown), for a memory whose owner makes zero what it
-    /// opens: what lies behind the plan's size may keep any content. As much of it as the
+    /// opens: what lies behind the template's size may keep any content. As much of it as the
     /// limit says stays resident until no call has grown the memory for a while.
     ///
     /// # Safety
@@ -54,7 +54,7 @@ impl Restorer {
     /// As for [`reset_grown`](Self::reset_grown).
     #[inline]
     unsafe fn reset_with(&mut self, open: usize, behind: Behind) -> Result<()> {
-        let size = self.plan.size();
+        let size = self.template.size();
         if open <= size && self.hidden <= size {
             // SAFETY: the caller's promise.
             return unsafe { self.reset() };
@@ -71,16 +71,16 @@ impl Restorer {
         Ok(())
     }
 
-    /// Makes of what lies behind the plan's size, up to `open`, what it has to be, or lets
+    /// Makes of what lies behind the template's size, up to `open`, what it has to be, or lets
     /// go of what has lain there unused for long.
     ///
     /// # Safety
     ///
     /// As for [`reset_grown`](Self::reset_grown).
     unsafe fn restore_behind(&mut self, open: usize, behind: Behind) -> Result<()> {
-        let size = self.plan.size();
+        let size = self.template.size();
         if open > size {
-            let limit = match (self.plan.reset.limit(), behind) {
+            let limit = match (self.template.reset.limit(), behind) {
                 (Some(limit), Behind::Anything) => limit,
                 (Some(limit), Behind::MadeZero) if pagemap_scan_available() => {
                     // SAFETY: the caller's promise.
@@ -106,14 +106,14 @@ impl Restorer {
         unsafe { self.restore_hidden() }
     }
 
-    /// After a use that has not grown the memory: lets go of what has lain behind the plan's size
+    /// After a use that has not grown the memory: lets go of what has lain behind the template's size
     /// unused for long.
     ///
     /// # Safety
     ///
     /// As for [`reset`](Self::reset).
     pub(super) unsafe fn restore_hidden(&mut self) -> Result<()> {
-        if self.hidden > self.plan.size() {
+        if self.hidden > self.template.size() {
             self.hidden_for += 1;
             if self.hidden_for >= self.ages.patience() {
                 // SAFETY: the caller's promise.
@@ -127,7 +127,7 @@ impl Restorer {
     ///
     /// As for [`reset`](Self::reset).
     pub(super) unsafe fn drop_hidden(&mut self) -> Result<()> {
-        let size = self.plan.size();
+        let size = self.template.size();
         // SAFETY: pages behind the memory that nobody can reach now, opened before by the
         // caller of `reset_with`, in the same mapping.
         unsafe { pages::discard(self.base.add(size), self.hidden - size) }?;
@@ -137,9 +137,10 @@ impl Restorer {
     }
 
     /// Whether it is known when the memory is used on several threads, so that the faults of one
-    /// tell what was written behind the plan's size.
+    /// tell what was written behind the template's size.
     fn knows_threads(&self) -> bool {
-        self.notes_threads || matches!(self.plan.reset, Reset::Gated { .. } | Reset::Auto { .. })
+        self.notes_threads
+            || matches!(self.template.reset, ResetMethod::Gated { .. } | ResetMethod::Auto { .. })
     }
 
     /// Makes what a memory has grown by zero again, as [`reset_gated`](Self::reset_gated) does with
@@ -149,7 +150,7 @@ impl Restorer {
     ///
     /// As for [`reset_grown`](Self::reset_grown).
     unsafe fn restore_grown(&mut self, open: usize, limit: usize) -> Result<()> {
-        let size = self.plan.size();
+        let size = self.template.size();
         if self.is_locked || !self.knows_threads() {
             self.behind.forget();
             // SAFETY: the caller's promise.
@@ -170,7 +171,7 @@ impl Restorer {
         restored.map(drop)
     }
 
-    /// Whether the memory was larger than the plan's size in one of the last calls.
+    /// Whether the memory was larger than the template's size in one of the last calls.
     #[inline]
     pub(in super::super) fn has_grown(&self) -> bool {
         self.hidden > 0

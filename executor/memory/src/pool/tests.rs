@@ -1,14 +1,14 @@
-//! Leases and recyclers against memories that nobody has used.
+//! Leases and pools against memories that nobody has used.
 
-use super::super::{InitialMemory, KEEP_RESIDENT, Mapping, Reset};
+use super::super::{InitialContent, KEEP_RESIDENT, Mapping, ResetMethod};
 use super::*;
 use proptest::prelude::*;
 
 const PAGE: usize = 65_536;
 
-/// A recycler of memories with a content.
-fn recycler(content: InitialMemory, reset: Reset) -> Arc<Recycler> {
-    Arc::new(Recycler::new(Some(Plan::new(content, reset).unwrap()), 1))
+/// A pool of memories with a content.
+fn pool(content: InitialContent, reset: ResetMethod) -> Arc<MemoryPool> {
+    Arc::new(MemoryPool::new(Some(MemoryTemplate::new(content, reset).unwrap()), 1))
 }
 
 #[test]
@@ -17,11 +17,11 @@ fn a_memory_comes_back_clean_and_of_its_first_size() {
     let mut clean = vec![0; 65_536];
     clean[5] = 7;
     for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
-        let recycler = recycler(InitialMemory::capture(&clean), reset);
+        let pool = pool(InitialContent::capture(&clean), reset);
         let (mut base, made) = (None, Mapping::made());
         for round in 0..30 {
-            let mut memory = recycler.take(65_536, 4 * 65_536).unwrap();
-            assert_eq!((recycler.idle.len(), Mapping::made() - made), (0, 1));
+            let mut memory = pool.take(65_536, 4 * 65_536).unwrap();
+            assert_eq!((pool.idle.len(), Mapping::made() - made), (0, 1));
             assert_eq!(*base.get_or_insert(memory.base()), memory.base());
             assert!(memory.bytes_mut() == clean, "{reset:?}, round {round}");
             // Growth, sometimes, over what an earlier round has written.
@@ -30,8 +30,8 @@ fn a_memory_comes_back_clean_and_of_its_first_size() {
                 assert!(memory.bytes_mut()[65_536..].iter().all(|byte| *byte == 0));
             }
             memory.bytes_mut().fill(1);
-            recycler.give_back(memory);
-            assert_eq!(recycler.idle.len(), 1);
+            pool.give_back(memory);
+            assert_eq!(pool.idle.len(), 1);
         }
     }
 }
@@ -42,11 +42,11 @@ fn a_memory_comes_back_clean_and_of_its_first_size() {
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn what_another_thread_writes_behind_the_first_size_is_found() {
     for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
-        if matches!(reset, Reset::Gated { .. } | Reset::Auto { .. }) {
+        if matches!(reset, ResetMethod::Gated { .. } | ResetMethod::Auto { .. }) {
             continue;
         }
-        let plan = Plan::new(InitialMemory::zeroed(PAGE), reset).unwrap();
-        let mut memory = Memory::new(Some(&plan), PAGE, 4 * PAGE).unwrap();
+        let template = MemoryTemplate::new(InitialContent::zeroed(PAGE), reset).unwrap();
+        let mut memory = Memory::new(Some(&template), PAGE, 4 * PAGE).unwrap();
         // Pages that are open in the end, also to the other thread; then one that is not.
         for (round, at) in [0, 0, 0, 0, 0, 1, 1, 2].into_iter().enumerate() {
             memory.grow(2 * PAGE).unwrap();
@@ -71,17 +71,17 @@ fn what_another_thread_writes_behind_the_first_size_is_found() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_lease_gives_its_memory_back_once() {
-    let new = || recycler(InitialMemory::zeroed(PAGE), Reset::Drop);
+    let new = || pool(InitialContent::zeroed(PAGE), ResetMethod::Drop);
     let (home, other) = (new(), new());
-    let mut lease = Lease::new(&home, PAGE, 4 * PAGE, true).unwrap();
+    let mut lease = PooledMemory::new(&home, PAGE, 4 * PAGE, true).unwrap();
     assert!(lease.is_from(&home) && !lease.is_from(&other));
-    assert!(lease.restorer().is_some());
+    assert!(lease.resetter().is_some());
     // Nobody knows what was written, so it grows where it is.
     lease.grow(2 * PAGE).unwrap();
     assert_eq!(home.larger.lock().sizes.len(), 0);
     lease.release();
     assert_eq!((home.idle.len(), lease.base().is_null()), (1, true));
-    assert!(lease.restorer().is_none());
+    assert!(lease.resetter().is_none());
     lease.renew().unwrap();
     assert_eq!((home.idle.len(), lease.base().is_null()), (0, false));
     drop(lease);
@@ -92,9 +92,10 @@ fn a_lease_gives_its_memory_back_once() {
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn memories_stay_open_where_that_is_asked_for() {
     for (stays_open, open) in [(false, PAGE), (true, 2 * PAGE)] {
-        let plan = Plan::new(InitialMemory::zeroed(PAGE), Reset::Drop).unwrap();
-        let home = Arc::new(Recycler::new(Some(plan), 1).staying_open(stays_open));
-        let mut lease = Lease::new(&home, PAGE, 4 * PAGE, false).unwrap();
+        let template =
+            MemoryTemplate::new(InitialContent::zeroed(PAGE), ResetMethod::Drop).unwrap();
+        let home = Arc::new(MemoryPool::new(Some(template), 1).staying_open(stays_open));
+        let mut lease = PooledMemory::new(&home, PAGE, 4 * PAGE, false).unwrap();
         lease.grow(2 * PAGE).unwrap();
         lease.reset().unwrap();
         let start = lease.base() as usize;
@@ -107,8 +108,8 @@ fn memories_stay_open_where_that_is_asked_for() {
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_lease_is_trimmed() {
     for reset in super::super::test_support::keeping(KEEP_RESIDENT) {
-        let home = recycler(InitialMemory::zeroed(PAGE), reset);
-        let mut lease = Lease::new(&home, PAGE, PAGE, false).unwrap();
+        let home = pool(InitialContent::zeroed(PAGE), reset);
+        let mut lease = PooledMemory::new(&home, PAGE, PAGE, false).unwrap();
         // SAFETY: a byte of the memory, to which nobody has a reference.
         unsafe { lease.base().write(1) };
         lease.reset().unwrap();
@@ -126,11 +127,11 @@ fn a_lease_is_trimmed() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_size_stays_for_as_many_looks_as_there_are_leases() {
-    let reset = Reset::Tracked { limit: KEEP_RESIDENT };
+    let reset = ResetMethod::Tracked { limit: KEEP_RESIDENT };
     if reset.refusal().is_some() {
         return;
     }
-    let home = recycler(InitialMemory::zeroed(PAGE), reset);
+    let home = pool(InitialContent::zeroed(PAGE), reset);
     let sizes = |looks| {
         (0..looks).for_each(|_| home.forget_unused(2));
         home.larger.lock().sizes.len()
@@ -145,11 +146,11 @@ fn a_size_stays_for_as_many_looks_as_there_are_leases() {
 fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
     let mut clean = vec![0; PAGE];
     clean[5] = 7;
-    let reset = Reset::Tracked { limit: KEEP_RESIDENT };
-    let recycler = recycler(InitialMemory::capture(&clean), reset);
+    let reset = ResetMethod::Tracked { limit: KEEP_RESIDENT };
+    let pool = pool(InitialContent::capture(&clean), reset);
     for round in 0..40_usize {
-        let mut lease = Lease::new(&recycler, PAGE, 64 * PAGE, true).unwrap();
-        let bytes = |lease: &Lease, size: usize| {
+        let mut lease = PooledMemory::new(&pool, PAGE, 64 * PAGE, true).unwrap();
+        let bytes = |lease: &PooledMemory, size: usize| {
             // SAFETY: so many bytes are open, and the slice is gone before the
             // memory moves.
             unsafe { std::slice::from_raw_parts_mut(lease.base(), size) }
@@ -176,7 +177,7 @@ fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
             assert!(!lease.reset().unwrap());
         }
         drop(lease);
-        assert_eq!(recycler.idle.len(), 1, "round {round}");
+        assert_eq!(pool.idle.len(), 1, "round {round}");
     }
 }
 
@@ -184,12 +185,12 @@ fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_memory_that_was_opened_as_a_whole_does_not_move() {
-    let reset = Reset::Tracked { limit: 4 * 4096 };
+    let reset = ResetMethod::Tracked { limit: 4 * 4096 };
     if reset.refusal().is_some() {
         return;
     }
-    let home = recycler(InitialMemory::zeroed(PAGE), reset);
-    let mut lease = Lease::new(&home, PAGE, 4 * PAGE, true).unwrap();
+    let home = pool(InitialContent::zeroed(PAGE), reset);
+    let mut lease = PooledMemory::new(&home, PAGE, 4 * PAGE, true).unwrap();
     for pages in [3, 4, 5, 9] {
         for page in 0..pages {
             // SAFETY: a byte of the memory, to which nobody has a reference.
@@ -217,13 +218,13 @@ fn a_memory_that_was_opened_as_a_whole_does_not_move() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn memories_of_sizes_that_nobody_needs_are_let_go_of() {
-    let reset = Reset::Tracked { limit: KEEP_RESIDENT };
+    let reset = ResetMethod::Tracked { limit: KEEP_RESIDENT };
     if reset.refusal().is_some() {
         return;
     }
-    let recycler = recycler(InitialMemory::zeroed(PAGE), reset);
-    let mut lease = Lease::new(&recycler, PAGE, 64 * PAGE, true).unwrap();
-    let sizes = || recycler.larger.lock().sizes.len();
+    let pool = pool(InitialContent::zeroed(PAGE), reset);
+    let mut lease = PooledMemory::new(&pool, PAGE, 64 * PAGE, true).unwrap();
+    let sizes = || pool.larger.lock().sizes.len();
     for pages in 2..20 {
         lease.grow(pages * PAGE).unwrap();
         lease.reset().unwrap();
@@ -243,11 +244,11 @@ fn memories_of_sizes_that_nobody_needs_are_let_go_of() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn without_a_plan_every_memory_is_new() {
-    let recycler = Recycler::new(None, 1);
-    let mut memory = recycler.take(65_536, 65_536).unwrap();
+    let pool = MemoryPool::new(None, 1);
+    let mut memory = pool.take(65_536, 65_536).unwrap();
     memory.bytes_mut().fill(1);
-    recycler.give_back(memory);
-    assert!(recycler.idle.len() == 0);
+    pool.give_back(memory);
+    assert!(pool.idle.len() == 0);
 }
 
 /// What a guest does in a use.
@@ -275,9 +276,9 @@ proptest! {
     ) {
             let mut clean = vec![0; 2 * PAGE];
         clean[7..9_000].fill(9);
-        let reset = Reset::Tracked { limit: KEEP_RESIDENT };
-        let home = recycler(InitialMemory::capture(&clean), reset);
-        let new = || Lease::new(&home, clean.len(), 512 * PAGE, true).unwrap();
+        let reset = ResetMethod::Tracked { limit: KEEP_RESIDENT };
+        let home = pool(InitialContent::capture(&clean), reset);
+        let new = || PooledMemory::new(&home, clean.len(), 512 * PAGE, true).unwrap();
         let (mut lease, mut wanted) = (new(), clean.clone());
         for (steps, end) in uses {
             for step in steps {
@@ -313,19 +314,19 @@ proptest! {
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn what_one_owner_says_about_threads_is_not_said_for_the_next() {
     for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
-        if matches!(reset, Reset::Gated { .. } | Reset::Auto { .. }) {
+        if matches!(reset, ResetMethod::Gated { .. } | ResetMethod::Auto { .. }) {
             continue;
         }
-        let recycler = recycler(InitialMemory::zeroed(PAGE), reset);
-        let mut memory = recycler.take(PAGE, 4 * PAGE).unwrap();
-        memory.restorer().unwrap().note_threads();
+        let pool = pool(InitialContent::zeroed(PAGE), reset);
+        let mut memory = pool.take(PAGE, 4 * PAGE).unwrap();
+        memory.resetter().unwrap().note_threads();
         for _ in 0..3 {
             memory.grow(2 * PAGE).unwrap();
             memory.own_bytes_mut()[PAGE] = 1;
             memory.reset().unwrap();
         }
-        recycler.give_back(memory);
-        let mut memory = recycler.take(PAGE, 4 * PAGE).unwrap();
+        pool.give_back(memory);
+        let mut memory = pool.take(PAGE, 4 * PAGE).unwrap();
         memory.grow(2 * PAGE).unwrap();
         let place = memory.base() as usize + PAGE + 5 * 4096;
         let write = || {
@@ -334,8 +335,8 @@ fn what_one_owner_says_about_threads_is_not_said_for_the_next() {
             unsafe { byte.write(1) };
         };
         std::thread::scope(|scope| scope.spawn(write).join().unwrap());
-        recycler.give_back(memory);
-        let mut memory = recycler.take(PAGE, 4 * PAGE).unwrap();
+        pool.give_back(memory);
+        let mut memory = pool.take(PAGE, 4 * PAGE).unwrap();
         memory.grow(2 * PAGE).unwrap();
         assert_eq!(memory.own_bytes_mut()[PAGE + 5 * 4096], 0, "{reset:?}");
     }

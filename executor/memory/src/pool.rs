@@ -1,13 +1,13 @@
 //! Memories that are used one after the other by different instances.
 
-use super::{Memory, Plan, Reset, RestorerMut};
+use super::{Memory, MemoryTemplate, ResetMethod, ResetterMut};
 use crate::error::{Error, Result};
 use crate::padded::Padded;
 use crate::shelf::Shelf;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Sizes that memories of one module have grown to and that have a recycler each.
+/// Sizes that memories of one module have grown to and that have a pool each.
 const SIZES: usize = 8;
 /// Pages that are exchanged at most when a memory moves to one of those: beyond that,
 /// opening pages is as quick.
@@ -17,12 +17,12 @@ const LOOK: u32 = 1024;
 
 /// Gives out memories of one module and takes them back.
 ///
-/// With a plan, memories come with the plan's content, are reset when they are
+/// With a template, memories come with the template's content, are reset when they are
 /// given back, and are given out again. Without one they are plain zeroed
 /// memories, each used once.
 #[derive(Debug)]
-pub struct Recycler {
-    plan: Option<Plan>,
+pub struct MemoryPool {
+    template: Option<MemoryTemplate>,
     /// Clean memories. In boxes, because they are large and change hands several times in each use
     /// that grows.
     idle: Shelf<Box<Padded<Memory>>>,
@@ -43,17 +43,17 @@ struct Larger {
 #[derive(Debug)]
 struct Size {
     bytes: usize,
-    memories: Arc<Recycler>,
+    memories: Arc<MemoryPool>,
     /// Looks there had been when a lease grew to this size last.
     used: usize,
 }
 
-impl Recycler {
+impl MemoryPool {
     /// One that keeps at most `keep` idle memories, and one for each thread. Those that nobody has needed for
     /// long let go of their pages.
     #[must_use]
-    pub fn new(plan: Option<Plan>, keep: usize) -> Self {
-        Self { plan, idle: Shelf::new(keep), keep, stays_open: false, larger: Mutex::default() }
+    pub fn new(template: Option<MemoryTemplate>, keep: usize) -> Self {
+        Self { template, idle: Shelf::new(keep), keep, stays_open: false, larger: Mutex::default() }
     }
 
     /// Makes memories that [stay open](Memory::staying_open), if that is asked for.
@@ -63,7 +63,7 @@ impl Recycler {
     }
 
     /// A clean memory: `size` accessible bytes in a reservation of `reserved`.
-    /// The same two numbers on every call; with a plan, `size` is the plan's.
+    /// The same two numbers on every call; with a template, `size` is the template's.
     ///
     /// # Errors
     ///
@@ -75,15 +75,15 @@ impl Recycler {
                 return Ok(memory);
             }
         }
-        let memory = Memory::new(self.plan.as_ref(), size, reserved)?;
+        let memory = Memory::new(self.template.as_ref(), size, reserved)?;
         Ok(Box::new(Padded(if self.stays_open { memory.staying_open() } else { memory })))
     }
 
     /// Clean memories of the same content and a larger size, where memories can move
     /// to such a one: where it is known which pages were written.
     fn larger(&self, size: usize) -> Option<Arc<Self>> {
-        let plan = self.plan.as_ref()?;
-        if !matches!(plan.reset, Reset::Tracked { .. }) || plan.region.is_some() {
+        let template = self.template.as_ref()?;
+        if !matches!(template.reset, ResetMethod::Tracked { .. }) || template.region.is_some() {
             return None;
         }
         let mut larger = self.larger.lock();
@@ -95,7 +95,7 @@ impl Recycler {
         if larger.sizes.len() == SIZES {
             return None;
         }
-        let memories = Self::new(Some(plan.grown(size)), self.keep);
+        let memories = Self::new(Some(template.grown(size)), self.keep);
         let memories = Arc::new(memories.staying_open(self.stays_open));
         larger.sizes.push(Size { bytes: size, memories: Arc::clone(&memories), used });
         Some(memories)
@@ -134,7 +134,7 @@ impl Recycler {
     }
 }
 
-/// A memory of a [`Recycler`], given back when it is dropped.
+/// A memory of a [`MemoryPool`], given back when it is dropped.
 ///
 /// It grows by moving, where it may: the few pages that were written so far are exchanged with
 /// those of a clean memory of the new size. To open pages and to close them after the
@@ -142,12 +142,12 @@ impl Recycler {
 /// addresses; together they took longer than all else of a call that parses a small
 /// JSON text.
 #[derive(Debug)]
-pub struct Lease {
+pub struct PooledMemory {
     /// `None` between [`release`](Self::release) and [`renew`](Self::renew).
     memory: Option<Box<Padded<Memory>>>,
     moved: Option<Moved>,
     /// Where memories of the first size come from, and that size.
-    first: Arc<Recycler>,
+    first: Arc<MemoryPool>,
     size: usize,
     reserved: usize,
     moves: bool,
@@ -159,26 +159,26 @@ pub struct Lease {
 #[derive(Debug)]
 struct Moved {
     /// Where the larger memory goes back to.
-    home: Arc<Recycler>,
+    home: Arc<MemoryPool>,
     /// The memory of the first size. It is clean if it is usable.
     first: Box<Padded<Memory>>,
 }
 
-impl Lease {
-    /// A clean memory, as [`Recycler::take`] gives it. With `moves`, growing it may
+impl PooledMemory {
+    /// A clean memory, as [`MemoryPool::take`] gives it. With `moves`, growing it may
     /// change its address.
     ///
     /// # Errors
     ///
-    /// Those of [`Recycler::take`].
-    pub fn new(home: &Arc<Recycler>, size: usize, reserved: usize, moves: bool) -> Result<Self> {
+    /// Those of [`MemoryPool::take`].
+    pub fn new(home: &Arc<MemoryPool>, size: usize, reserved: usize, moves: bool) -> Result<Self> {
         let memory = Some(home.take(size, reserved)?);
         Ok(Self { memory, moved: None, first: Arc::clone(home), size, reserved, moves, resets: 0 })
     }
 
     /// Whether its memories come from there.
     #[must_use]
-    pub fn is_from(&self, home: &Arc<Recycler>) -> bool {
+    pub fn is_from(&self, home: &Arc<MemoryPool>) -> bool {
         Arc::ptr_eq(&self.first, home)
     }
 
@@ -198,7 +198,7 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// Those of [`Recycler::take`].
+    /// Those of [`MemoryPool::take`].
     pub fn renew(&mut self) -> Result<()> {
         if self.memory.is_none() {
             self.memory = Some(self.first.take(self.size, self.reserved)?);
@@ -242,13 +242,13 @@ impl Lease {
     }
 }
 
-impl Lease {
+impl PooledMemory {
     /// Makes the memory clean and of its first size, as a new lease would be. Whether
     /// its size or address is another one than before.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses, or the recycler has no plan to do it by; the memory
+    /// When the kernel refuses, or the pool has no template to do it by; the memory
     /// must then not be used.
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
@@ -268,14 +268,14 @@ impl Lease {
         let Some(memory) = &mut self.memory else { return Ok(false) };
         let before = memory.accessible();
         if !memory.reset()? {
-            return Err(Error::Misuse("a memory without a plan cannot be made clean"));
+            return Err(Error::Misuse("a memory without a template cannot be made clean"));
         }
         Ok(memory.accessible() != before)
     }
 
-    /// What looks after the memory, where there is a plan.
-    pub fn restorer(&mut self) -> Option<RestorerMut<'_>> {
-        self.memory.as_mut()?.restorer()
+    /// What looks after the memory, where there is a template.
+    pub fn resetter(&mut self) -> Option<ResetterMut<'_>> {
+        self.memory.as_mut()?.resetter()
     }
 
     /// Lets go of all pages that a clean memory keeps resident.
@@ -288,7 +288,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledMemory {
     fn drop(&mut self) {
         self.release();
     }

@@ -5,7 +5,7 @@ use super::super::ages::Verdict;
 use super::super::pagemap::{self, Region, Search};
 use super::super::rule::Seen;
 use super::super::{Image, host_page, mappings, pagemap_scan_available, pages};
-use super::{CALM, Restorer};
+use super::{CALM, Resetter};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub(super) struct Scanned {
     runs: usize,
 }
 
-impl Restorer {
+impl Resetter {
     /// Restores the pages that were opened by write faults.
     ///
     /// # Safety
@@ -66,7 +66,7 @@ impl Restorer {
         let listed = tracked.pages.listed();
         let mut leaving = std::mem::take(&mut self.leaving);
         // Read once: behind each call the compiler would read them again.
-        let (compare, image, base) = (self.compare, self.plan.image(), self.base);
+        let (compare, image, base) = (self.compare, self.template.image(), self.base);
         let ages = &mut self.ages;
         for page in tracked.pages.iter() {
             // SAFETY: pages in the list lie in the memory and, where there is one, in the clean
@@ -236,8 +236,9 @@ impl Restorer {
                     }
                     // SAFETY: the kernel reports only pages inside the range that it
                     // was asked about, which is open and ours to reset.
-                    let changed =
-                        unsafe { pages::restore(self.compare, self.plan.image(), self.base, page) };
+                    let changed = unsafe {
+                        pages::restore(self.compare, self.template.image(), self.base, page)
+                    };
                     scanned.changed += usize::from(changed);
                     let before = self.ages.new_pages();
                     let verdict = self.ages.seen(page, changed);
@@ -256,7 +257,7 @@ impl Restorer {
                     true
                 };
                 if region.is_shared_zeros() {
-                    let parts = self.plan.image().into_iter().flat_map(Image::parts);
+                    let parts = self.template.image().into_iter().flat_map(Image::parts);
                     let of =
                         |part: Range<usize>| found.start.max(part.start)..found.end.min(part.end);
                     parts.flat_map(of).all(restore);
@@ -335,9 +336,9 @@ impl Restorer {
     ///
     /// As for [`let_go`](Self::let_go).
     unsafe fn let_go_of(&mut self, leaving: &[usize]) -> Result<()> {
-        let size = self.plan.size();
+        let size = self.template.size();
         let watching = self.tracked.as_deref().filter(|tracked| !tracked.pages.overflowed());
-        // Behind the plan's size nothing is tracked.
+        // Behind the template's size nothing is tracked.
         let grown = leaving.partition_point(|page| watching.is_some() && page * host_page() < size);
         let (watched, dropped) = leaving.split_at(grown);
         // SAFETY: pages of the memory, which is ours to reset; they are clean, and dropped they are

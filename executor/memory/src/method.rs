@@ -1,16 +1,11 @@
-//! How the memories of a module come to their clean content and back to it.
+//! The kinds of reset.
 
-use super::{
-    Image, InitialMemory, Region, Restorer, faults, pagemap_scan_available, tracking_available,
-    write_protect,
-};
-use crate::error::{Error, Result};
+use super::{faults, pagemap_scan_available, tracking_available, write_protect};
 use std::fmt;
-use std::sync::Arc;
 
 /// How a used memory is brought back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reset {
+pub enum ResetMethod {
     /// All pages are dropped; segments are copied in again.
     Segments,
     /// All pages are dropped; what lies under them is the image.
@@ -29,13 +24,13 @@ pub enum Reset {
     /// Elsewhere it is asked after each use with a fault.
     ///
     /// What is written between two resets on one thread must have been written by that
-    /// thread, or [`written_elsewhere`](super::written_elsewhere) be called on it in
+    /// thread, or [`note_foreign_writes`](super::note_foreign_writes) be called on it in
     /// between; [`UsedOn`](super::UsedOn) does that for instances that change their
-    /// thread. System calls of the thread may write, after [`Restorer::lend`] also those that pin
+    /// thread. System calls of the thread may write, after [`Resetter::lend`] also those that pin
     /// pages (`O_DIRECT`, `process_vm_writev`); other processes and asynchronous
     /// ones (`io_uring`) may not, and the thread may not stop its events
     /// (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`). After the process has locked the memory (`mlock`,
-    /// `mlockall(MCL_CURRENT)`), [`written_elsewhere`](super::written_elsewhere) must be called on
+    /// `mlockall(MCL_CURRENT)`), [`note_foreign_writes`](super::note_foreign_writes) must be called on
     /// each thread that resets it.
     Gated {
         /// Bytes that stay mapped at most.
@@ -48,7 +43,7 @@ pub enum Reset {
     ///
     /// Only [so many](super::TRACKED_AT_ONCE) memories are tracked at once. Further ones are
     /// reset as by [`Resident`](Self::Resident), or as by [`Gated`](Self::Gated) where their
-    /// owner [says](super::Restorer::begin_use) when their use begins.
+    /// owner [says](super::Resetter::begin_use) when their use begins.
     Tracked {
         /// Bytes that stay mapped at most.
         limit: usize,
@@ -85,7 +80,7 @@ pub const KEEP_RESIDENT: usize = 4 << 20;
 /// Why pages cannot be restored that the kernel has to list.
 pub(super) const NO_SCAN: &str = "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)";
 
-impl Reset {
+impl ResetMethod {
     /// Bytes that stay mapped at most, for those that restore written pages in place.
     pub(super) fn limit(self) -> Option<usize> {
         match self {
@@ -120,7 +115,7 @@ impl Reset {
 }
 
 /// In words, for the effective configuration.
-impl fmt::Display for Reset {
+impl fmt::Display for ResetMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |limit: usize| limit >> 20;
         match *self {
@@ -191,107 +186,6 @@ fn known_from_faults() -> &'static str {
     }
 }
 
-/// Everything that is needed to reset the memories of one module.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    pub(super) content: Arc<InitialMemory>,
-    pub(super) image: Option<Arc<Image>>,
-    pub(super) reset: Reset,
-    /// What memories have behind their own content.
-    pub(super) region: Option<Arc<Region>>,
-}
-
-impl Plan {
-    /// A plan for a content.
-    ///
-    /// # Errors
-    ///
-    /// When the image cannot be made.
-    pub fn new(content: InitialMemory, reset: Reset) -> Result<Self> {
-        let image = match reset {
-            Reset::Segments => None,
-            _ => Image::new(&content)?.map(Arc::new),
-        };
-        Ok(Self { content: Arc::new(content), image, reset, region: None })
-    }
-
-    /// The same with a region in the place of the last bytes, which all memories of the plan then
-    /// have read-only. Such memories do not grow.
-    ///
-    /// # Errors
-    ///
-    /// When the memory is not larger than the region, or contains something there.
-    pub fn sharing(self, region: Option<Arc<Region>>) -> Result<Self> {
-        let Some(region) = region else { return Ok(self) };
-        let content = self.content.without_end(region.length()).ok_or_else(|| {
-            let (length, size) = (region.length(), self.size());
-            Error::Unsuitable {
-                reason: format!(
-                    "its memory of {size} bytes has no room for a region of {length} bytes at its \
-                     end: give it more heap pages"
-                ),
-            }
-        })?;
-        Ok(Self { content: Arc::new(content), region: Some(region), ..self })
-    }
-
-    /// The image that memories are to be mapped from, where there is one.
-    #[must_use]
-    pub fn image(&self) -> Option<&Image> {
-        self.image.as_deref()
-    }
-
-    /// How memories are made clean.
-    #[must_use]
-    pub fn reset(&self) -> Reset {
-        self.reset
-    }
-
-    /// Size of a clean memory without its region, bytes.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.content.size()
-    }
-
-    /// Size of a clean memory with its region, bytes.
-    #[must_use]
-    pub fn whole_size(&self) -> usize {
-        self.size() + self.region.as_ref().map_or(0, |region| region.length())
-    }
-
-    /// The same for a memory that has grown to `size` bytes and is otherwise clean.
-    pub(super) fn grown(&self, size: usize) -> Self {
-        let content = Arc::new(self.content.of_size(size));
-        Self { content, image: self.image.clone(), reset: self.reset, region: None }
-    }
-
-    /// Gives a memory that is all zero and untouched its clean content: maps
-    /// the image over it or copies the segments in, and maps the region behind it. What comes
-    /// back makes it clean again after a use, and leaves the region alone.
-    ///
-    /// # Safety
-    ///
-    /// `base` must be the page-aligned start of a private mapping of at least
-    /// [`whole_size`](Self::whole_size) bytes, readable and writable. It must stay mapped, at
-    /// this place, and the caller's own until the result is dropped; until then
-    /// the protection of its pages and what lies under them is the result's
-    /// business, and after that nobody may write to it any more. Where there is a region, nobody
-    /// but a guest may write behind [`size`](Self::size): there is a fault.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses.
-    pub unsafe fn install(&self, base: *mut u8) -> Result<Restorer> {
-        if let Some(region) = &self.region {
-            // SAFETY: the last bytes of the caller's mapping, which nobody writes. They begin at
-            // a page: `sharing` takes a whole number of pages from a memory of such a size.
-            unsafe { region.map_over(base.add(self.size())) }?;
-        }
-        // SAFETY: the caller's promise is passed on.
-        unsafe { Restorer::install(self.clone(), base) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,13 +199,13 @@ mod tests {
         let needs_all = std::env::var_os("TOUCHSTONE_TEST_ALL_KINDS").is_some();
         let (scans, counts) = (pagemap_scan_available(), faults::is_counted());
         for (kind, can) in [
-            (Reset::Segments, true),
-            (Reset::Drop, true),
-            (Reset::Resident { limit }, scans),
-            (Reset::Gated { limit }, scans && counts),
-            (Reset::Auto { limit }, scans && counts),
-            (Reset::Tracked { limit }, tracking_available()),
-            (Reset::WriteProtected { limit }, write_protect::refusal().is_none()),
+            (ResetMethod::Segments, true),
+            (ResetMethod::Drop, true),
+            (ResetMethod::Resident { limit }, scans),
+            (ResetMethod::Gated { limit }, scans && counts),
+            (ResetMethod::Auto { limit }, scans && counts),
+            (ResetMethod::Tracked { limit }, tracking_available()),
+            (ResetMethod::WriteProtected { limit }, write_protect::refusal().is_none()),
         ] {
             assert_eq!(kind.refusal().is_none(), can, "{kind:?}");
             assert!(can || !needs_all, "{kind:?}: {:?}", kind.refusal());

@@ -1,0 +1,106 @@
+//! What all memories of one kind have in common: the content, its image and the method of reset.
+
+use super::{Image, InitialContent, Region, ResetMethod, Resetter};
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+/// Everything that is needed to reset the memories of one module.
+#[derive(Debug, Clone)]
+pub struct MemoryTemplate {
+    pub(super) content: Arc<InitialContent>,
+    pub(super) image: Option<Arc<Image>>,
+    pub(super) reset: ResetMethod,
+    /// What memories have behind their own content.
+    pub(super) region: Option<Arc<Region>>,
+}
+
+impl MemoryTemplate {
+    /// A template for a content.
+    ///
+    /// # Errors
+    ///
+    /// When the image cannot be made.
+    pub fn new(content: InitialContent, reset: ResetMethod) -> Result<Self> {
+        let image = match reset {
+            ResetMethod::Segments => None,
+            _ => Image::new(&content)?.map(Arc::new),
+        };
+        Ok(Self { content: Arc::new(content), image, reset, region: None })
+    }
+
+    /// The same with a region in the place of the last bytes, which all memories of the template then
+    /// have read-only. Such memories do not grow.
+    ///
+    /// # Errors
+    ///
+    /// When the memory is not larger than the region, or contains something there.
+    pub fn sharing(self, region: Option<Arc<Region>>) -> Result<Self> {
+        let Some(region) = region else { return Ok(self) };
+        let content = self.content.without_end(region.length()).ok_or_else(|| {
+            let (length, size) = (region.length(), self.size());
+            Error::Unsuitable {
+                reason: format!(
+                    "its memory of {size} bytes has no room for a region of {length} bytes at its \
+                     end: give it more heap pages"
+                ),
+            }
+        })?;
+        Ok(Self { content: Arc::new(content), region: Some(region), ..self })
+    }
+
+    /// The image that memories are to be mapped from, where there is one.
+    #[must_use]
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_deref()
+    }
+
+    /// How memories are made clean.
+    #[must_use]
+    pub fn reset(&self) -> ResetMethod {
+        self.reset
+    }
+
+    /// Size of a clean memory without its region, bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.content.size()
+    }
+
+    /// Size of a clean memory with its region, bytes.
+    #[must_use]
+    pub fn whole_size(&self) -> usize {
+        self.size() + self.region.as_ref().map_or(0, |region| region.length())
+    }
+
+    /// The same for a memory that has grown to `size` bytes and is otherwise clean.
+    pub(super) fn grown(&self, size: usize) -> Self {
+        let content = Arc::new(self.content.of_size(size));
+        Self { content, image: self.image.clone(), reset: self.reset, region: None }
+    }
+
+    /// Gives a memory that is all zero and untouched its clean content: maps
+    /// the image over it or copies the segments in, and maps the region behind it. What comes
+    /// back makes it clean again after a use, and leaves the region alone.
+    ///
+    /// # Safety
+    ///
+    /// `base` must be the page-aligned start of a private mapping of at least
+    /// [`whole_size`](Self::whole_size) bytes, readable and writable. It must stay mapped, at
+    /// this place, and the caller's own until the result is dropped; until then
+    /// the protection of its pages and what lies under them is the result's
+    /// business, and after that nobody may write to it any more. Where there is a region, nobody
+    /// but a guest may write behind [`size`](Self::size): there is a fault.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub unsafe fn install(&self, base: *mut u8) -> Result<Resetter> {
+        if let Some(region) = &self.region {
+            // SAFETY: the last bytes of the caller's mapping, which nobody writes. They begin at
+            // a page: `sharing` takes a whole number of pages from a memory of such a size.
+            unsafe { region.map_over(base.add(self.size())) }?;
+        }
+        // SAFETY: the caller's promise is passed on.
+        unsafe { Resetter::install(self.clone(), base) }
+    }
+}
