@@ -1,8 +1,8 @@
 //! Processors, their frequency, and what the kernel offers.
 
 use super::Finding;
+use crate::plan::cores;
 use crate::proc::{self, read};
-use crate::template::cores;
 use touchstone_executor::memory::{
     KEEP_RESIDENT, ResetMethod, faults_are_logged, pagemap_scan_available, protection_keys,
 };

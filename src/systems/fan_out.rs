@@ -130,7 +130,9 @@ fn fan_out(
     let guest = lab.guests().module(GUEST, heap).map_err(failed)?;
     let region = match point.way {
         Way::Copied => None,
-        Way::Mapped => Some(Arc::new(Region::new(point.bytes)?)),
+        Way::Mapped => {
+            Some(Arc::new(Region::new(point.bytes).map_err(touchstone_executor::Error::from)?))
+        }
     };
     let config = Config { region: region.clone(), ..lab.config().clone() };
     let loaded = lab.load_guest(engine, strategy, &guest, heap, &config)?;

@@ -86,7 +86,7 @@ impl Lent {
     ) -> Result<Self> {
         let new = || {
             let lease = PooledMemory::new(home, first, reserved, moves)?;
-            Ok(Arc::new(Loan::new(lease, first, largest, moves)))
+            Ok::<_, touchstone_executor::Error>(Arc::new(Loan::new(lease, first, largest, moves)))
         };
         let loan = NOTED.with_borrow_mut(|noted| {
             let Some(noted) = noted else { return new() };

@@ -14,7 +14,6 @@ use std::sync::{Arc, OnceLock};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, INNER, entered};
 use touchstone_executor::host::HostState;
-use touchstone_executor::memory::ResetMethod;
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, Module, Result,
     Strategy,
