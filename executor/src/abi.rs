@@ -19,7 +19,7 @@ use crate::heap::HeapError;
 use crate::host::HostState;
 use crate::memory::Rights;
 use crate::outcome::{Claim, Outcome, Trap, TrapKind};
-use crate::signature::{Signature, Value, ValueType};
+use crate::{Signature, Value, ValueType};
 use std::fmt;
 use std::str::FromStr;
 

@@ -4,11 +4,11 @@ use crate::abi::{ALLOCATOR, Abi};
 use crate::code::CompiledCode;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
-use crate::feature::Features;
+use crate::Features;
 use crate::folder::{ArtifactFolder, ArtifactKey};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
-use crate::signature::Signature;
+use crate::Signature;
 use crate::strategy::{CodeFrom, Strategy};
 use crate::support::Support;
 use std::any::Any;
@@ -55,7 +55,7 @@ pub trait Engine: Send + Sync {
     /// modules with other [`features`](Self::features), and refuses reuse in place for modules
     /// with state that cannot be restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        self.support(strategy).unless(guest.info().refusal(strategy, self.features()))
+        self.support(strategy).unless(strategy.refusal(guest.info(), self.features()))
     }
 
     /// Refuses what [`support_for`](Self::support_for) does not support.
@@ -491,7 +491,7 @@ impl Exports {
         let Ok(place) = self.by_name.binary_search_by_key(&name, named) else {
             return Err(Error::NoSuchExport {
                 name: name.to_owned(),
-                candidates: crate::guest::similar(
+                candidates: crate::text::similar(
                     name,
                     self.all.iter().map(|export| export.name.as_str()),
                 ),

@@ -4,6 +4,8 @@
 
 use crate::outcome::{Trap, TrapKind};
 use crate::strategy::Strategy;
+use crate::text::near;
+use touchstone_guest as guest;
 
 /// Result of the contract's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,32 +13,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// A failure of the host. The message names the remedy, if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The bytes are neither a module nor a compressed blob of one.
-    #[error("not a WebAssembly module: {reason}")]
-    NotAModule {
-        /// What the bytes look like instead.
-        reason: String,
-    },
-    /// The bytes are a module, but not a valid one.
-    #[error("the module does not validate: {reason} (at offset {offset:#x})")]
-    Invalid {
-        /// The validator's message.
-        reason: String,
-        /// Offset in the module, bytes.
-        offset: usize,
-    },
-    /// The compressed blob cannot be unpacked.
-    #[error("cannot unpack the compressed blob: {reason}")]
-    Blob {
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The module needs an unsupported feature, or exceeds a limit.
-    #[error("the module cannot be hosted: {reason}")]
-    Unhostable {
-        /// The feature or the limit.
-        reason: String,
-    },
+    /// The bytes are no guest, or none that can be hosted.
+    #[error(transparent)]
+    Guest(guest::Error),
     /// The module has no export of that name.
     #[error("the module has no exported function '{name}'{}", near(.candidates))]
     NoSuchExport {
@@ -139,6 +118,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The module cannot be hosted, for this reason.
+    pub fn unhostable(reason: impl Into<String>) -> Self {
+        Self::Guest(guest::Error::unhostable(reason))
+    }
+
     /// A closure for `map_err` that wraps a runtime's error.
     pub fn runtime<E: std::fmt::Display>(
         engine: &'static str,
@@ -157,7 +141,7 @@ impl Error {
     /// The error for a module whose memory cannot have a [`Region`](crate::memory::Region).
     #[must_use]
     pub fn no_region(reason: &str) -> Self {
-        Self::Unhostable { reason: format!("no region can be mapped into its memory: {reason}") }
+        Self::unhostable(format!("no region can be mapped into its memory: {reason}"))
     }
 
     /// A closure for `map_err` that wraps a system error.
@@ -176,16 +160,17 @@ impl From<crate::memory::Error> for Error {
             Memory::Misuse(reason) => Self::Misuse(reason),
             Memory::System { action, source } => Self::System { action, source },
             // `Unsuitable`, and variants of later versions.
-            other => Self::Unhostable { reason: other.to_string() },
+            other => Self::unhostable(other.to_string()),
         }
     }
 }
 
-/// Similar names as the end of a message; empty if there are none. They may be a guest's: long
-/// ones are cut, control characters are escaped.
-#[must_use]
-pub fn near(candidates: &[String]) -> String {
-    let names: Vec<String> =
-        candidates.iter().map(|candidate| crate::text::name(candidate)).collect();
-    if names.is_empty() { String::new() } else { format!("; near: {}", names.join(", ")) }
+/// A segment that does not fit is the guest's trap at the instantiation.
+impl From<guest::Error> for Error {
+    fn from(error: guest::Error) -> Self {
+        match error {
+            guest::Error::Segment(trap) => Self::Instantiation { trap: TrapKind::from(trap).into() },
+            other => Self::Guest(other),
+        }
+    }
 }

@@ -9,8 +9,7 @@
 //! class and the occupied bit while in use, otherwise the next free header.
 //! The guest can write the headers, so their content is never trusted.
 
-/// Bytes of a page of linear memory.
-pub const WASM_PAGE: usize = 65_536;
+pub use touchstone_guest::WASM_PAGE;
 /// Bytes before each allocation.
 pub const HEADER: u32 = 8;
 /// Smallest size class, bytes.

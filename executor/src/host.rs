@@ -13,10 +13,11 @@ pub use clock::Clock;
 
 use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};
-use crate::signature::ValueType::{I32, I64};
-use crate::signature::{Signature, ValueType};
+use crate::ValueType::{I32, I64};
+use crate::{Signature, ValueType};
 use crate::storage::{self, Storage};
 use crate::wasi;
+use touchstone_guest::imports;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -67,8 +68,8 @@ impl HostFunction {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Malloc => "ext_allocator_malloc_version_1",
-            Self::Free => "ext_allocator_free_version_1",
+            Self::Malloc => imports::MALLOC,
+            Self::Free => imports::FREE,
             Self::MaxLogLevel => "ext_logging_max_level_version_1",
             Self::Log => "ext_logging_log_version_1",
             Self::InputLength => "input_len",

@@ -3,6 +3,7 @@
 
 use crate::text;
 use std::fmt;
+use touchstone_guest::SegmentTrap;
 
 /// How a call on a guest ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +112,15 @@ impl Trap {
     #[must_use]
     pub fn with_detail(kind: TrapKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
+    }
+}
+
+impl From<SegmentTrap> for TrapKind {
+    fn from(trap: SegmentTrap) -> Self {
+        match trap {
+            SegmentTrap::Memory => Self::MemoryOutOfBounds,
+            SegmentTrap::Table => Self::TableOutOfBounds,
+        }
     }
 }
 

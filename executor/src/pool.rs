@@ -7,7 +7,7 @@ use crate::contract::{
     Artifact, Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller,
 };
 use crate::error::{Error, Result};
-use crate::feature::Features;
+use crate::Features;
 use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::memory::{self, Padded, Shelf};

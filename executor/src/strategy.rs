@@ -1,7 +1,6 @@
 //! Instantiation strategies: how a clean instance, its memory and its code come about.
 
-use crate::error::near;
-use crate::guest::similar;
+use crate::text::{near, similar};
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,7 +1,8 @@
 //! Whether a backend supports a strategy, and by which means.
 
+use crate::guest::{Features, ModuleInfo};
 use crate::memory::{KEEP_RESIDENT, ResetMethod};
-use crate::strategy::MemoryFrom;
+use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 
 /// Whether a backend supports a strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +152,31 @@ impl Support {
         match memory.reset_method().refusal() {
             Some(reason) => Self::unsupported(reason),
             None => Self::Emulated { how },
+        }
+    }
+}
+
+impl Strategy {
+    /// The reason why this strategy is refused for a module by an engine with these features; `None`
+    /// when it is not. A component always is: an engine that runs components has reasons of its
+    /// own.
+    #[must_use]
+    pub fn refusal(self, info: &ModuleInfo, features: Features) -> Option<String> {
+        info.component_refusal()
+            .or_else(|| info.feature_refusal(features))
+            .or_else(|| self.state_refusal(info))
+    }
+
+    fn state_refusal(self, info: &ModuleInfo) -> Option<String> {
+        match (self.instance, self.memory) {
+            // Touchstone's pool holds instances that are reset in place.
+            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, memory)
+            | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
+                let has_image = memory != MemoryFrom::Segments;
+                info.reuse_refusal().or_else(|| info.scattered().filter(|_| has_image))
+            }
+            (InstanceFrom::Recreate, memory) if memory.restores_in_place() => info.image_refusal(),
+            _ => None,
         }
     }
 }

@@ -14,7 +14,8 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{HeapPages, similar};
+use touchstone_executor::guest::HeapPages;
+use touchstone_executor::text::similar;
 use touchstone_executor::{Strategy, wasi};
 
 use crate::files::FilePath;
@@ -201,7 +202,7 @@ pub fn default_folder() -> PathBuf {
 pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
     cases.iter().find(|case| case.name == name).with_context(|| {
         let near = similar(name, cases.iter().map(|case| case.name.as_str()));
-        format!("there is no case '{name}'{}", touchstone_executor::near(&near))
+        format!("there is no case '{name}'{}", touchstone_executor::text::near(&near))
     })
 }
 

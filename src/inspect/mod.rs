@@ -5,7 +5,8 @@ mod read;
 
 use serde::Serialize;
 use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
-use touchstone_executor::{Error, Feature};
+use touchstone_executor::Feature;
+use touchstone_executor::guest::Error;
 
 /// What was found in a module or a component.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -155,7 +156,7 @@ pub struct Segments {
 /// # Errors
 ///
 /// When it is no WebAssembly, or a compressed blob that cannot be unpacked.
-pub fn inspect(bytes: &[u8]) -> touchstone_executor::Result<Inspection> {
+pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
     let wasm = unpack(bytes)?;
     let mut found = Inspection { identity: Identity::of(bytes), ..Inspection::default() };
     match ModuleInfo::read(&wasm) {

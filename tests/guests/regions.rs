@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::Region;
 use touchstone_executor::{
@@ -85,7 +85,7 @@ fn each_with(guest: &GuestModule, test: impl Fn(&str, &dyn Module, &Region)) -> 
                     assert_eq!(reason, said, "{name}");
                 }
                 (Support::Unsupported { .. }, _) => panic!("{name} does not refuse a region"),
-                (_, Err(Error::Unhostable { .. })) if guest.info().writes_in_bulk => {}
+                (_, Err(Error::Guest(guest::Error::Unhostable { .. }))) if guest.info().writes_in_bulk => {}
                 (_, Err(error)) => panic!("{name}: {error}"),
                 (_, Ok(module)) => {
                     test(&name, &*module, &region);

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use touchstone_executor::CodeFrom;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::GuestModule;
+use touchstone_executor::guest::{self, GuestModule};
 use touchstone_executor::{
     Config, Engine, Error, ExportId, Instance, InstanceFrom, Module, Outcome, Strategy, Support,
 };
@@ -209,7 +209,7 @@ impl Stage<'_> {
 
     fn make(&self, guest: &GuestModule) -> Result<Running, Stopped> {
         let strategy = strategy_for(self.engine, guest)
-            .map_err(|reason| Stopped::Refused(Error::Unhostable { reason }))?;
+            .map_err(|reason| Stopped::Refused(Error::unhostable(reason)))?;
         let config = Config::default();
         let artifact = self.engine.compile(guest, strategy, &config).map_err(Stopped::Refused)?;
         let module =
@@ -265,7 +265,7 @@ impl Running {
 /// The error in a form that is the same for different modules.
 fn in_short(error: &Error) -> String {
     match error {
-        Error::Unhostable { reason } => reason.clone(),
+        Error::Guest(guest::Error::Unhostable { reason }) => reason.clone(),
         other => without_numbers(&other.to_string()),
     }
 }

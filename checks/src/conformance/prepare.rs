@@ -4,8 +4,7 @@ use super::adapt::{Adapted, adapt};
 use super::suite::Group;
 use std::collections::HashSet;
 use touchstone::record;
-use touchstone_executor::Error;
-use touchstone_executor::guest::{GuestModule, HeapPages, ModuleInfo};
+use touchstone_executor::guest::{Error, GuestModule, HeapPages, ModuleInfo};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
 /// A module that a script instantiates.

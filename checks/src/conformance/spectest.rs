@@ -1,7 +1,8 @@
 //! The module `spectest`, which scripts import, as in the specification's reference interpreter.
 
-use wasm_encoder::{Instruction, MemoryType, RefType, TableType, ValType};
-use wasmparser::TypeRef;
+use touchstone_executor::Value;
+use wasm_encoder::{MemoryType, RefType, TableType};
+use wasmparser::{TypeRef, ValType};
 
 pub(super) const MODULE: &str = "spectest";
 
@@ -21,33 +22,24 @@ pub(super) fn is_function(name: &str) -> bool {
 
 /// A definition that replaces an import.
 pub(super) enum Item {
-    /// A constant of this type.
-    Global(ValType, Instruction<'static>),
+    /// A constant.
+    Global(Value),
     Table(TableType),
     Memory(MemoryType),
 }
 
 /// The definition of an import of `spectest`, if it has one of this type.
 pub(super) fn item(name: &str, ty: &TypeRef) -> Option<Item> {
-    let number = |found: wasmparser::ValType| match (name, found) {
-        ("global_i32", wasmparser::ValType::I32) => {
-            Some((ValType::I32, Instruction::I32Const(666)))
-        }
-        ("global_i64", wasmparser::ValType::I64) => {
-            Some((ValType::I64, Instruction::I64Const(666)))
-        }
-        ("global_f32", wasmparser::ValType::F32) => {
-            Some((ValType::F32, Instruction::F32Const(666.6_f32.into())))
-        }
-        ("global_f64", wasmparser::ValType::F64) => {
-            Some((ValType::F64, Instruction::F64Const(666.6_f64.into())))
-        }
-        _ => None,
-    };
     match ty {
         TypeRef::Global(ty) if !ty.mutable => {
-            let (ty, value) = number(ty.content_type)?;
-            Some(Item::Global(ty, value))
+            let value = match (name, ty.content_type) {
+                ("global_i32", ValType::I32) => Value::I32(666),
+                ("global_i64", ValType::I64) => Value::I64(666),
+                ("global_f32", ValType::F32) => Value::F32(666.6_f32.to_bits()),
+                ("global_f64", ValType::F64) => Value::F64(666.6_f64.to_bits()),
+                _ => return None,
+            };
+            Some(Item::Global(value))
         }
         TypeRef::Table(ty) if name == "table" && !ty.table64 => Some(Item::Table(TableType {
             element_type: RefType::FUNCREF,

@@ -23,7 +23,7 @@ pub fn probe(engine: &dyn Engine, probe: &Probe) -> Result<Finding, wat::Error> 
     let wasm = wat::parse_str(probe.text)?;
     let found = match GuestModule::new(probe.feature.name(), &wasm, HeapPages::default()) {
         Ok(guest) => on(engine, probe, &guest),
-        Err(error) => refused_by_all(probe, &error),
+        Err(error) => refused_by_all(probe, &error.into()),
     };
     Ok(finding(engine, probe.feature, found))
 }

@@ -43,7 +43,7 @@ pub(super) fn make(bench: &mut Bench<'_>) -> Result<()> {
     for (name, blob) in blobs() {
         debug_assert!(blob.len() < MAX_UNPACKED);
         match GuestModule::new(name, &blob, HeapPages::default()) {
-            Err(error) => bench.refused(&error),
+            Err(error) => bench.refused(&error.into()),
             Ok(_) => bail!("{name} was taken for a module"),
         }
     }

@@ -198,7 +198,7 @@ pub(super) fn make(bench: &mut Bench<'_>, modules: &[Large]) -> Result<()> {
         let guest = match GuestModule::new(name, &wasm, HeapPages::default()) {
             Ok(guest) => guest,
             Err(error) => {
-                bench.refused(&error);
+                bench.refused(&error.into());
                 continue;
             }
         };

@@ -6,7 +6,7 @@ use anyhow::Result;
 use touchstone::plan::Random;
 use touchstone_executor::Error;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::guest::{self, GuestModule, HeapPages};
 
 /// Mutations of each kind in a round.
 const CUT: usize = 40;
@@ -75,9 +75,9 @@ fn run(bench: &mut Bench<'_>, bytes: &[u8]) -> touchstone_executor::Result<()> {
 /// The kind of a refusal; the texts differ too much.
 fn kind(error: &Error) -> &'static str {
     match error {
-        Error::NotAModule { .. } => "refused: not a module",
-        Error::Invalid { .. } => "refused: does not validate",
-        Error::Unhostable { .. } => "refused: cannot be hosted",
+        Error::Guest(guest::Error::NotAModule { .. }) => "refused: not a module",
+        Error::Guest(guest::Error::Invalid { .. }) => "refused: does not validate",
+        Error::Guest(guest::Error::Unhostable { .. }) => "refused: cannot be hosted",
         Error::NoSuchExport { .. } | Error::WrongSignature { .. } => "refused: no such export",
         Error::Runtime { .. } | Error::Instantiation { .. } => "refused by the runtime",
         _ => "refused",

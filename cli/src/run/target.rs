@@ -125,7 +125,7 @@ impl Target {
         };
         let heap = heap(run, abi, is_component);
         let guest = GuestModule::new(&name(&file), &wasm, heap);
-        let guest = guest.map_err(|error| with_option(error, &info, heap));
+        let guest = guest.map_err(|error| with_option(error.into(), &info, heap));
         let guest = guest.with_context(unusable)?;
         if !is_component {
             Exports::of(&guest).find(export, abi)?;

@@ -1,7 +1,8 @@
 //! What of its state a module can change: what a reset has to bring back.
 
-use super::info::{MemoryLimits, ModuleInfo};
-use crate::host::HostFunction;
+use super::info::{FunctionImport, MemoryLimits, ModuleInfo};
+use crate::imports;
+use crate::signature::{Signature, ValueType};
 use crate::text::plural;
 use std::fmt;
 
@@ -31,12 +32,7 @@ impl Changeable {
         let tables = |which: fn(&super::Table) -> bool| {
             info.tables.iter().filter(|table| which(table)).map(|table| table.index).collect()
         };
-        let allocator = info.imports.iter().any(|import| {
-            let signature = import.signature.as_ref();
-            let found = signature
-                .and_then(|signature| HostFunction::find(&import.module, &import.name, signature));
-            matches!(found, Some(HostFunction::Malloc | HostFunction::Free))
-        });
+        let allocator = info.imports.iter().any(FunctionImport::is_allocator);
         let room = info.memory.is_some_and(|limits| limits.minimum < limits.largest());
         Self {
             memory: info.memory,
@@ -52,6 +48,18 @@ impl Changeable {
             segments: info.drops_segments,
             allocator,
         }
+    }
+}
+
+impl FunctionImport {
+    /// `true` for a function of the host's allocator, which has this name and type.
+    fn is_allocator(&self) -> bool {
+        let results = match &*self.name {
+            imports::MALLOC => &[ValueType::I32][..],
+            imports::FREE => &[],
+            _ => return false,
+        };
+        self.module == "env" && self.signature == Some(Signature::new(&[ValueType::I32], results))
     }
 }
 

@@ -6,13 +6,11 @@ use super::component_memory;
 use super::component_reset;
 use super::component_types::{FunctionType, Types};
 use super::core_reset;
-use super::info::{
-    FunctionExport, MemoryLimits, ModuleInfo, Segment, constant, invalid, unhostable,
-};
+use super::info::{FunctionExport, MemoryLimits, ModuleInfo, Segment, constant};
 use super::refusal::image_refusal;
-use super::segments::Passive;
+use super::segments::{self, Passive};
 use super::spaces::{Part, Spaces};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unhostable};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasm_encoder::ValType;
@@ -112,7 +110,7 @@ impl ComponentInfo {
     /// does.
     #[must_use]
     pub fn scattered(&self) -> Option<String> {
-        self.modules.iter().find_map(|module| super::segments::scattered(&module.segments))
+        self.modules.iter().find_map(|module| segments::scattered(&module.segments))
     }
 
     /// The interface of WASI preview 2 that it imports first.
@@ -154,7 +152,7 @@ fn read_with(wasm: &[u8], features: WasmFeatures) -> Result<ModuleInfo> {
     let mut validator = Validator::new_with_features(features);
     let mut outermost = None;
     for payload in Parser::new(0).parse_all(wasm) {
-        let payload = payload.map_err(invalid)?;
+        let payload = payload?;
         // The parser takes the end of the bytes for the end of what is nested.
         if let Payload::ModuleSection { unchecked_range, .. }
         | Payload::ComponentSection { unchecked_range, .. } = &payload
@@ -164,9 +162,9 @@ fn read_with(wasm: &[u8], features: WasmFeatures) -> Result<ModuleInfo> {
             return Err(Error::Invalid { reason, offset: unchecked_range.start });
         }
         reader.check_size()?;
-        match validator.payload(&payload).map_err(invalid)? {
+        match validator.payload(&payload)? {
             ValidPayload::Func(function, body) => {
-                function.into_validator(Default::default()).validate(&body).map_err(invalid)?;
+                function.into_validator(Default::default()).validate(&body)?;
             }
             // The last one is that of the whole.
             ValidPayload::End(types) => outermost = Some(types),
@@ -282,7 +280,7 @@ impl Reader {
             Level::Module(index, passive) => {
                 if let Payload::ExportSection(section) = &payload {
                     for export in section.clone() {
-                        let name = export.map_err(invalid)?.name;
+                        let name = export?.name;
                         if name == core_reset::EXPORT {
                             self.reserved = Some(name.to_owned());
                         }
@@ -293,7 +291,7 @@ impl Reader {
             Level::Component(spaces) => {
                 if let Payload::ComponentExportSection(section) = &payload {
                     for export in section.clone() {
-                        let export = export.map_err(invalid)?;
+                        let export = export?;
                         let name = export.name.name.to_owned();
                         if component_reset::is_kept(&name) {
                             self.reserved = Some(name.clone());
@@ -314,7 +312,7 @@ impl Reader {
                     (&payload, outer.is_empty())
                 {
                     for import in section.clone() {
-                        let import = import.map_err(invalid)?;
+                        let import = import?;
                         if import.ty.kind() == ComponentExternalKind::Instance {
                             self.interfaces.push(import.name.name.to_owned());
                         }
@@ -353,12 +351,12 @@ impl CoreModule {
             Payload::MemorySection(section) => {
                 for memory in section {
                     // Validation has seen that there is one at most, with 32 bits.
-                    self.memory = Some(MemoryLimits::of(&memory.map_err(invalid)?));
+                    self.memory = Some(MemoryLimits::of(&memory?));
                 }
             }
             Payload::TableSection(section) => {
                 for table in section {
-                    let ty = table.map_err(invalid)?.ty;
+                    let ty = table?.ty;
                     self.tables += 1;
                     let largest = ty.maximum.unwrap_or(ty.initial).max(ty.initial);
                     self.table_elements = self.table_elements.max(largest);
@@ -366,8 +364,8 @@ impl CoreModule {
             }
             Payload::StartSection { .. } => self.has_start = true,
             Payload::CodeSectionEntry(body) => {
-                for operator in body.get_operators_reader().map_err(invalid)? {
-                    let operator = operator.map_err(invalid)?;
+                for operator in body.get_operators_reader()? {
+                    let operator = operator?;
                     self.grows_tables |= matches!(operator, Operator::TableGrow { .. });
                     self.writes_tables |= matches!(
                         operator,
@@ -382,17 +380,17 @@ impl CoreModule {
             }
             Payload::GlobalSection(section) => {
                 for global in section {
-                    self.mutable_globals += u32::from(global.map_err(invalid)?.ty.mutable);
+                    self.mutable_globals += u32::from(global?.ty.mutable);
                 }
             }
             Payload::ElementSection(section) => {
                 for (index, element) in (0..).zip(section) {
-                    passive.element(index, &element.map_err(invalid)?.kind);
+                    passive.element(index, &element?.kind);
                 }
             }
             Payload::DataSection(section) => {
                 for (index, data) in (0..).zip(section) {
-                    let data = data.map_err(invalid)?;
+                    let data = data?;
                     passive.data(index, &data.kind);
                     if let DataKind::Active { offset_expr, .. } = data.kind {
                         let end = data.range.end;

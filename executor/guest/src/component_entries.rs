@@ -249,7 +249,7 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
 
 #[cfg(test)]
 mod tests {
-    use crate::guest::{GuestModule, HeapPages};
+    use crate::{GuestModule, HeapPages};
 
     fn guest(text: &str) -> GuestModule {
         let bytes = wat::parse_str(text).unwrap();

@@ -7,8 +7,8 @@ use super::component::{ComponentInfo, CoreModule};
 use super::info::{ALL_PAGES, MemoryLimits};
 use super::rewrite;
 use crate::error::{Error, Result};
-use crate::memory::InitialContent;
 use std::ops::Range;
+use touchstone_memory::InitialContent;
 use wasm_encoder::{Component, ComponentSectionId, RawSection};
 use wasmparser::{Parser, Payload};
 
@@ -31,13 +31,13 @@ pub struct ComponentMemory {
 /// module, so that the runtime tells at the instantiation, if there is one and elements do not trap
 /// before.
 fn fits(module: &CoreModule, memory: MemoryLimits) -> bool {
-    module.segments.iter().all(|data| data.end() <= memory.initial_bytes())
+    module.segments.iter().all(|data| data.place().is_none_or(|at| at.end <= memory.initial_bytes()))
 }
 
 /// The memories of the core modules, in their order.
 pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMemory>> {
     info.with_memory()
-        .zip(limits(info).map_err(unhostable)?)
+        .zip(limits(info).map_err(Error::unhostable)?)
         .map(|((module, memory), limits)| {
             let segments = if fits(module, memory) { &module.segments[..] } else { &[] };
             let content = super::segments::content(memory.initial_bytes(), segments, wasm)?;
@@ -50,7 +50,7 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
 /// apart.
 pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
     let mut changes = Vec::new();
-    for ((module, memory), limits) in info.with_memory().zip(limits(info).map_err(unhostable)?) {
+    for ((module, memory), limits) in info.with_memory().zip(limits(info).map_err(Error::unhostable)?) {
         let core = &wasm[module.bytes.clone()];
         let changed = match fits(module, memory) {
             true => rewrite::without_data_and_with(core, Some(limits))?,
@@ -80,10 +80,6 @@ pub(super) fn known(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMe
         Some(_) => list(wasm, info),
         None => Ok(Vec::new()),
     }
-}
-
-fn unhostable(reason: String) -> Error {
-    Error::Unhostable { reason }
 }
 
 /// The limits that the memories get.
@@ -131,7 +127,7 @@ pub(super) fn rewritten(
     // How deep inside nested ones; they are dealt with as a whole.
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(wasm) {
-        let payload = payload.map_err(rewrite::unreadable)?;
+        let payload = payload?;
         let (is_end, is_nested) = (
             matches!(payload, Payload::End(_)),
             matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }),
@@ -161,7 +157,7 @@ pub(super) fn rewritten(
 
 #[cfg(test)]
 mod tests {
-    use crate::guest::{ComponentMemory, GuestModule, HeapPages, Needs};
+    use crate::{ComponentMemory, GuestModule, HeapPages, Needs};
 
     fn guest(text: &str) -> GuestModule {
         let bytes = wat::parse_str(text).unwrap();

@@ -286,7 +286,7 @@ pub(super) fn next(count: &mut u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::guest::{GuestModule, HeapPages};
+    use crate::{GuestModule, HeapPages};
 
     fn guest(text: &str) -> GuestModule {
         let bytes = wat::parse_str(text).unwrap();

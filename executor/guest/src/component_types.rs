@@ -251,7 +251,7 @@ fn joined<T>(
 
 #[cfg(test)]
 mod tests {
-    use crate::guest::ModuleInfo;
+    use crate::ModuleInfo;
 
     #[test]
     fn types_that_grow_in_full_beyond_all_bounds_are_refused() {

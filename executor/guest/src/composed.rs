@@ -1,7 +1,6 @@
 //! Two components as one: what the first imports, the second exports.
 
-use super::info::{invalid, unhostable};
-use crate::error::Result;
+use crate::error::{Result, unhostable};
 use wasm_encoder::{ComponentBuilder, ComponentExportKind};
 use wasmparser::{ComponentExternalKind, Parser, Payload};
 
@@ -49,19 +48,19 @@ impl Outside {
     fn of(wasm: &[u8]) -> Result<Self> {
         let (mut outside, mut depth) = (Self::default(), 0_usize);
         for payload in Parser::new(0).parse_all(wasm) {
-            match payload.map_err(invalid)? {
+            match payload? {
                 Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
                 Payload::End(_) => depth = depth.saturating_sub(1),
                 Payload::ComponentImportSection(section) if depth == 0 => {
                     for import in section {
-                        let import = import.map_err(invalid)?;
+                        let import = import?;
                         let name = import.name.name.to_owned();
                         outside.imports.push((name, kind(import.ty.kind())?));
                     }
                 }
                 Payload::ComponentExportSection(section) if depth == 0 => {
                     for export in section {
-                        let export = export.map_err(invalid)?;
+                        let export = export?;
                         outside.exports.push((export.name.name.to_owned(), kind(export.kind)?));
                     }
                 }
@@ -90,7 +89,7 @@ fn kind(kind: ComponentExternalKind) -> Result<ComponentExportKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::ModuleInfo;
+    use crate::ModuleInfo;
 
     const USER: &str = r#"(component
         (import "a:b/c" (instance $c (export "f" (func (result u32)))))

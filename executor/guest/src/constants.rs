@@ -1,7 +1,6 @@
 //! Constant expressions that compute or read a global, turned into constants: not every
 //! engine computes them, and the place of a data segment is known afterwards.
 
-use super::rewrite::unreadable;
 use crate::error::Result;
 use crate::signature::Value;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
@@ -41,9 +40,9 @@ impl Values {
     pub(super) fn of(wasm: &[u8], imported: Vec<Constant>) -> Result<Self> {
         let mut values = Self(imported.into_iter().map(Some).collect());
         for payload in Parser::new(0).parse_all(wasm) {
-            let Payload::GlobalSection(section) = payload.map_err(unreadable)? else { continue };
+            let Payload::GlobalSection(section) = payload? else { continue };
             for global in section {
-                let global = global.map_err(unreadable)?;
+                let global = global?;
                 let value = values.evaluate(&global.init_expr);
                 values.0.push(value.filter(|_| !global.ty.mutable));
             }

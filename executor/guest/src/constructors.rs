@@ -1,12 +1,11 @@
 //! Constructors: exports that toolchains expect a host to call before any other one, and a
 //! start function that calls them.
 
-use super::info::{ModuleInfo, unhostable};
-use super::rewrite::{Sections, unreadable};
-use crate::error::Result;
+use super::info::ModuleInfo;
+use super::patch::Patch;
+use crate::error::{Result, unhostable};
 use crate::signature::Signature;
-use wasm_encoder::{CodeSection, Function, FunctionSection, SectionId, StartSection, TypeSection};
-use wasmparser::{ExternalKind, Parser, Payload};
+use wasm_encoder::Function;
 
 /// Export of a program that has called its constructors itself when it returns.
 const PROGRAM: &str = "_start";
@@ -42,64 +41,30 @@ pub fn constructors<'a>(info: &'a ModuleInfo, called: &str) -> Vec<&'a str> {
 ///
 /// When the module cannot be read or lacks one of them.
 pub fn started_with(wasm: &[u8], exports: &[&str]) -> Result<Vec<u8>> {
-    let (mut types, mut functions, mut start) = (0, 0, Vec::new());
-    let mut called = Vec::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        match payload.map_err(unreadable)? {
-            Payload::TypeSection(section) => {
-                for group in section {
-                    types += group.map_err(unreadable)?.types().count() as u32;
-                }
-            }
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    let ty = import.map_err(unreadable)?.ty;
-                    functions += u32::from(matches!(ty, wasmparser::TypeRef::Func(_)));
-                }
-            }
-            Payload::FunctionSection(section) => functions += section.count(),
-            Payload::StartSection { func, .. } => start.push(func),
-            Payload::ExportSection(section) => {
-                for export in section {
-                    let export = export.map_err(unreadable)?;
-                    if export.kind == ExternalKind::Func {
-                        called.push((export.name, export.index));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
+    let mut patch = Patch::of(wasm)?;
+    let mut called: Vec<u32> = patch.layout().start.into_iter().collect();
     for wanted in exports {
-        let Some((_, index)) = called.iter().find(|(name, _)| name == wanted) else {
+        let mut exported = patch.layout().exported_functions();
+        let Some((_, index)) = exported.find(|(name, _)| name == wanted) else {
             return unhostable(format!("it has no exported function '{wanted}'"));
         };
-        start.push(*index);
+        called.push(index);
     }
-    let mut sections = Sections::of(wasm)?;
-    let function_index = match start[..] {
+    let start = match called[..] {
         [] => return Ok(wasm.to_vec()),
         [only] => only,
         _ => {
-            let mut new_types = TypeSection::new();
-            new_types.ty().function([], []);
-            let mut new_functions = FunctionSection::new();
-            new_functions.function(types);
+            let ty = patch.ty(&[], &[]);
             let mut body = Function::new([]);
-            for function in &start {
-                body.instructions().call(*function);
+            for function in called {
+                body.instructions().call(function);
             }
             body.instructions().end();
-            let mut code = CodeSection::new();
-            code.function(&body);
-            sections.append_all(SectionId::Type, &new_types);
-            sections.append_all(SectionId::Function, &new_functions);
-            sections.append_all(SectionId::Code, &code);
-            functions
+            patch.function(ty, &body)
         }
     };
-    sections.replace(SectionId::Start, &StartSection { function_index });
-    Ok(sections.finish())
+    patch.start(start);
+    patch.finish()
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 
 use super::data;
 use super::info::{ALL_PAGES, MemoryLimits};
-use super::rewrite::{Sections, unreadable};
+use super::patch::Patch;
 use crate::error::{Error, Result};
 use wasm_encoder::{
-    BlockType, ConstExpr, Encode, EntityType, ExportKind, Function, FunctionSection, GlobalSection,
-    GlobalType, ImportSection, Module, RefType, SectionId, TableType, TypeSection, ValType,
+    BlockType, ConstExpr, EntityType, ExportKind, Function, FunctionSection, ImportSection, Module,
+    RefType, TableType, TypeSection, ValType,
 };
-use wasmparser::{CompositeInnerType, ExternalKind, Parser, Payload, TypeRef};
 
 /// Export that a module has more: `(i32) -> (i32)`, see [`StateCall`].
 pub const EXPORT: &str = "__touchstone_reset";
@@ -28,101 +27,14 @@ pub enum StateCall {
     Restore = 1,
 }
 
-/// What a module has, as far as additions have to know.
-#[derive(Default)]
-pub(super) struct Shape {
-    /// Parameters of each type; `None` where it is none of a function.
-    pub(super) types: Vec<Option<u32>>,
-    /// The type of each function.
-    pub(super) functions: Vec<u32>,
-    /// Exported functions.
-    pub(super) exports: Vec<(String, u32)>,
-    globals: u32,
-    tables: u32,
-    /// Mutable globals that it defines and that are to be restored, by index.
-    mutable: Vec<(u32, ValType)>,
-    /// Tables that it defines, by index.
-    own_tables: Vec<(u32, TableType)>,
-    /// Whether it defines a memory whose size has to be noticed; 32-bit addresses only.
-    pub(super) has_memory: bool,
-}
-
-impl Shape {
-    pub(super) fn of(wasm: &[u8]) -> Result<Self> {
-        let mut shape = Self::default();
-        let unknown =
-            |what: &str| Error::Unhostable { reason: format!("{what} of an unknown type") };
-        for payload in Parser::new(0).parse_all(wasm) {
-            match payload.map_err(unreadable)? {
-                Payload::TypeSection(section) => {
-                    for group in section {
-                        let group = group.map_err(unreadable)?;
-                        shape.types.extend(group.types().map(
-                            |ty| match &ty.composite_type.inner {
-                                CompositeInnerType::Func(ty) => Some(ty.params().len() as u32),
-                                _ => None,
-                            },
-                        ));
-                    }
-                }
-                Payload::ImportSection(section) => {
-                    for import in section.into_imports() {
-                        match import.map_err(unreadable)?.ty {
-                            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => shape.functions.push(ty),
-                            TypeRef::Global(_) => shape.globals += 1,
-                            TypeRef::Table(_) => shape.tables += 1,
-                            TypeRef::Memory(_) | TypeRef::Tag(_) => {}
-                        }
-                    }
-                }
-                Payload::FunctionSection(section) => {
-                    for ty in section {
-                        shape.functions.push(ty.map_err(unreadable)?);
-                    }
-                }
-                Payload::ExportSection(section) => {
-                    for export in section {
-                        let export = export.map_err(unreadable)?;
-                        if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
-                            shape.exports.push((export.name.to_owned(), export.index));
-                        }
-                    }
-                }
-                Payload::TableSection(section) => {
-                    for table in section {
-                        let ty = table.map_err(unreadable)?.ty;
-                        let ty = TableType::try_from(ty).map_err(|_| unknown("it has a table"))?;
-                        shape.own_tables.push((shape.tables, ty));
-                        shape.tables += 1;
-                    }
-                }
-                Payload::MemorySection(section) => shape.has_memory |= section.count() > 0,
-                Payload::GlobalSection(section) => {
-                    for global in section {
-                        let ty = global.map_err(unreadable)?.ty;
-                        if ty.mutable {
-                            let ty = ValType::try_from(ty.content_type)
-                                .map_err(|_| unknown("it has a global"))?;
-                            shape.mutable.push((shape.globals, ty));
-                        }
-                        shape.globals += 1;
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(shape)
-    }
-
-    /// Leaves out all mutable globals but these, in ascending order.
-    pub(super) fn restore_only(&mut self, globals: &[u32]) {
-        self.mutable.retain(|(global, _)| globals.binary_search(global).is_ok());
-    }
-
-    /// Mutable globals, each with the index of its shadow in the module [`resettable`].
-    pub(super) fn shadows(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.mutable.iter().map(|(global, _)| *global).zip(self.globals..)
-    }
+/// The state of a module that [`EXPORT`] saves and restores.
+pub(super) struct Restored<'a> {
+    /// The mutable globals that the module defines: all, or only these, in ascending order.
+    pub(super) globals: Option<&'a [u32]>,
+    /// Whether the tables that it defines belong to it.
+    pub(super) tables: bool,
+    /// Whether a changed size of its memory has to be noticed; 32-bit addresses only.
+    pub(super) memory: bool,
 }
 
 /// The module with the function [`EXPORT`]. `tables`: whether it restores its tables, too;
@@ -136,55 +48,65 @@ pub(super) fn resettable(
     tables: bool,
     limits: Option<MemoryLimits>,
 ) -> Result<Vec<u8>> {
-    Ok(with_reset(wasm, &Shape::of(wasm)?, tables, limits)?.finish())
+    let mut patch = Patch::of(wasm)?;
+    if let Some(limits) = limits {
+        patch.limit_memories(limits, ALL_PAGES)?;
+        data::leave_out(&mut patch)?;
+    }
+    let layout = patch.layout();
+    let memory = layout.memories.len() > layout.imported.memories as usize;
+    add_reset(&mut patch, &Restored { globals: None, tables, memory })?;
+    patch.finish()
 }
 
-/// The sections of the same module, whose shape is known.
-pub(super) fn with_reset<'a>(
-    wasm: &'a [u8],
-    shape: &Shape,
-    tables: bool,
-    limits: Option<MemoryLimits>,
-) -> Result<Sections<'a>> {
-    let mut sections = Sections::of(wasm)?;
-    if let Some(limits) = limits {
-        sections.limit_memories(limits, ALL_PAGES)?;
-        data::leave_out(wasm, &mut sections)?;
+/// Adds the function [`EXPORT`]; returns each restored global with the index of its shadow.
+///
+/// # Errors
+///
+/// When the module has globals or tables of types that hosts here do not know.
+pub(super) fn add_reset(patch: &mut Patch<'_>, restored: &Restored<'_>) -> Result<Vec<(u32, u32)>> {
+    let unknown = |what: &str| Error::unhostable(format!("it has a {what} of an unknown type"));
+    let layout = patch.layout();
+    let own = (layout.imported.globals..).zip(&layout.globals[layout.imported.globals as usize..]);
+    let wanted = |index: &u32| restored.globals.is_none_or(|all| all.binary_search(index).is_ok());
+    let globals: Vec<_> = own
+        .filter(|(index, ty)| ty.mutable && wanted(index))
+        .map(|(index, ty)| (index, ValType::try_from(ty.content_type)))
+        .collect();
+    let own = (layout.imported.tables..).zip(&layout.tables[layout.imported.tables as usize..]);
+    let tables: Vec<_> = own
+        .filter(|_| restored.tables)
+        .map(|(index, ty)| (index, TableType::try_from(*ty)))
+        .collect();
+    let mut state = State::default();
+    for (global, ty) in globals {
+        let ty = ty.map_err(|_| unknown("global"))?;
+        state.globals.push((global, patch.global(ty, &zero(ty))));
     }
-    let mut state = State { globals: shape.shadows().collect(), ..State::default() };
-    let mut shadows = GlobalSection::new();
-    let mut shadow = |ty: &ValType| {
-        let first = match ty {
-            ValType::I32 => ConstExpr::i32_const(0),
-            ValType::I64 => ConstExpr::i64_const(0),
-            ValType::F32 => ConstExpr::f32_const(0.0.into()),
-            ValType::F64 => ConstExpr::f64_const(0.0.into()),
-            ValType::V128 => ConstExpr::v128_const(0),
-            ValType::Ref(ty) => ConstExpr::ref_null(ty.heap_type),
-        };
-        shadows.global(GlobalType { val_type: *ty, mutable: true, shared: false }, &first);
-    };
-    shape.mutable.iter().for_each(|(_, ty)| shadow(ty));
-    if shape.has_memory {
-        shadow(&ValType::I32);
-        state.size = Some(shape.globals + shape.mutable.len() as u32);
+    if restored.memory {
+        state.size = Some(patch.global(ValType::I32, &zero(ValType::I32)));
     }
-    sections.append_all(SectionId::Global, &shadows);
-    for (shadow, (table, ty)) in (shape.tables..).zip(shape.own_tables.iter().filter(|_| tables)) {
+    for (table, ty) in tables {
+        let ty = ty.map_err(|_| unknown("table"))?;
         // It grows to what the table is after instantiation.
-        sections.append(SectionId::Table, &encoded(&TableType { maximum: None, ..*ty }));
-        state.tables.push((*table, shadow, ty.element_type));
+        let shadow = patch.table(TableType { maximum: None, ..ty });
+        state.tables.push((table, shadow, ty.element_type));
     }
-    let mut types = TypeSection::new();
-    types.ty().function([ValType::I32], [ValType::I32]);
-    sections.append(SectionId::Type, entries(&encoded(&types)));
-    sections.append(SectionId::Function, &encoded(&shape.types.len()));
-    sections.append(SectionId::Code, &encoded(&state.function()));
-    let mut export = encoded(EXPORT);
-    ExportKind::Func.encode(&mut export);
-    shape.functions.len().encode(&mut export);
-    sections.append(SectionId::Export, &export);
-    Ok(sections)
+    let ty = patch.ty(&[ValType::I32], &[ValType::I32]);
+    let function = patch.function(ty, &state.function());
+    patch.export(EXPORT, ExportKind::Func, function);
+    Ok(state.globals)
+}
+
+fn zero(ty: ValType) -> ConstExpr {
+    match ty {
+        ValType::I32 => ConstExpr::i32_const(0),
+        ValType::I64 => ConstExpr::i64_const(0),
+        ValType::F32 => ConstExpr::f32_const(0.0.into()),
+        ValType::F64 => ConstExpr::f64_const(0.0.into()),
+        ValType::V128 => ConstExpr::v128_const(0),
+        ValType::Ref(ty) => ConstExpr::ref_null(ty.heap_type),
+    }
 }
 
 /// State, each part with the index of its shadow.
@@ -289,16 +211,4 @@ pub(super) fn driver(functions: u32, handles: bool) -> Module {
     let mut module = Module::new();
     module.section(&types).section(&imports).section(&defined).section(&exports).section(&bodies);
     module
-}
-
-fn encoded(value: &(impl Encode + ?Sized)) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    value.encode(&mut bytes);
-    bytes
-}
-
-/// The only entry of an encoded section: behind its size and its number of entries, each
-/// of which takes one byte here.
-fn entries(section: &[u8]) -> &[u8] {
-    &section[2..]
 }

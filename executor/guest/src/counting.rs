@@ -7,13 +7,13 @@
 //! the code ([`cost`]), and one per function entered.
 
 use super::info::ModuleInfo;
-use super::rewrite::{Sections, unreadable};
+use super::patch::{Body, Patch, Rewrite};
 use super::{ADDED, GuestModule};
-use crate::error::{Error, Result};
+use crate::error::{Result, unhostable};
 use crate::feature::Feature;
 use std::sync::Arc;
-use wasm_encoder::{Encode, SectionId};
-use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
+use wasm_encoder::{ConstExpr, ExportKind, Function, ValType};
+use wasmparser::Operator;
 
 /// Additional export of a counting module: `() -> (i64)`, the operators executed since
 /// instantiation.
@@ -31,25 +31,19 @@ impl GuestModule {
     /// When the guest is a component, or exports something under that name.
     pub fn counting(&self) -> Result<Self> {
         if self.info.component.is_some() {
-            return Err(Error::Unhostable {
-                reason: "it is a component: only core modules can be made to count".to_owned(),
-            });
+            return unhostable("it is a component: only core modules can be made to count");
         }
         // They jump in ways of their own, or name types in groups.
         let unknown =
             [Feature::FunctionReferences, Feature::GarbageCollection, Feature::Exceptions];
         if let Some(feature) = unknown.into_iter().find(|feature| self.info.features.has(*feature))
         {
-            return Err(Error::Unhostable {
-                reason: format!("it uses {feature}, whose operators are not counted"),
-            });
+            return unhostable(format!("it uses {feature}, whose operators are not counted"));
         }
         if self.info.exports.iter().any(|export| export.name == OPERATORS) {
-            return Err(Error::Unhostable {
-                reason: format!("it has an export '{OPERATORS}' already"),
-            });
+            return unhostable(format!("it has an export '{OPERATORS}' already"));
         }
-        let wasm = counting(&self.wasm, &self.info)?;
+        let wasm = counting(&self.wasm)?;
         let info = Arc::new(ModuleInfo::read(&wasm)?);
         Ok(Self { name: self.name.clone(), sha256: self.sha256, wasm: wasm.into(), info })
     }
@@ -90,102 +84,41 @@ fn ends_straight_code(operator: &Operator<'_>) -> bool {
     )
 }
 
-fn counting(wasm: &[u8], info: &ModuleInfo) -> Result<Vec<u8>> {
-    let (mut types, mut globals) = (0, 0);
-    for payload in Parser::new(0).parse_all(wasm) {
-        match payload.map_err(unreadable)? {
-            Payload::TypeSection(section) => types = section.count(),
-            Payload::GlobalSection(section) => globals += section.count(),
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    let import = import.map_err(unreadable)?;
-                    globals += u32::from(matches!(import.ty, TypeRef::Global(_)));
-                }
-            }
-            _ => {}
-        }
-    }
-    let counter = globals;
-    let mut sections = Sections::of(wasm)?;
-    sections.replace_code(&code(wasm, counter)?);
-    // A type `() -> (i64)`, and the function of it that reads the counter.
-    sections.append(SectionId::Type, &[0x60, 0, 1, I64]);
-    sections.append(SectionId::Function, &encoded(types));
-    let mut read = vec![0, GLOBAL_GET];
-    counter.encode(&mut read);
-    read.push(END);
-    sections.append(SectionId::Code, &with_size(&read));
-    // A mutable i64, zero at first.
-    sections.append(SectionId::Global, &[I64, 1, I64_CONST, 0, END]);
-    let functions = u32::try_from(info.functions)
-        .map_err(|_| Error::Unhostable { reason: "it has too many functions".to_owned() })?;
-    sections.append(SectionId::Export, &export(OPERATORS, 0, functions));
+fn counting(wasm: &[u8]) -> Result<Vec<u8>> {
+    let mut patch = Patch::of(wasm)?;
+    let counter = patch.global(ValType::I64, &ConstExpr::i64_const(0));
+    patch.rewrite(&mut Counting { counter, pending: 0 })?;
+    let ty = patch.ty(&[], &[ValType::I64]);
+    let mut read = Function::new([]);
+    read.instructions().global_get(counter).end();
+    let read = patch.function(ty, &read);
+    patch.export(OPERATORS, ExportKind::Func, read);
     // What a reset in place has to reach, like every other mutable global.
-    sections.append(SectionId::Export, &export(&format!("{ADDED}global_{counter}"), 3, counter));
-    Ok(sections.finish())
+    patch.export(&format!("{ADDED}global_{counter}"), ExportKind::Global, counter);
+    patch.finish()
 }
 
-/// All bodies, counting.
-fn code(wasm: &[u8], counter: u32) -> Result<Vec<Vec<u8>>> {
-    let mut bodies = Vec::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::CodeSectionEntry(body) = payload.map_err(unreadable)? {
-            bodies.push(with_size(&counted(wasm, &body, counter)?));
-        }
+/// Adds to the counter between operators that stay as they are.
+struct Counting {
+    /// Index of the counter.
+    counter: u32,
+    /// Operators that are not counted yet.
+    pending: i64,
+}
+
+impl Rewrite for Counting {
+    fn enter(&mut self, _: &mut Body<'_>) {
+        self.pending = 1;
     }
-    Ok(bodies)
-}
 
-/// A body whose operators stay as they are, byte for byte, with additions to the
-/// counter between them.
-fn counted(wasm: &[u8], body: &FunctionBody<'_>, counter: u32) -> Result<Vec<u8>> {
-    let operators = body.get_operators_reader().map_err(unreadable)?;
-    let mut at = operators.original_position();
-    let mut counted = wasm[body.range().start..at].to_vec();
-    // The entry counts one.
-    let mut pending = 1;
-    for operator in operators.into_iter_with_offsets() {
-        let (operator, start) = operator.map_err(unreadable)?;
-        counted.extend(&wasm[at..start]);
-        at = start;
-        pending += cost(&operator);
-        if ends_straight_code(&operator) && pending > 0 {
-            counted.push(GLOBAL_GET);
-            counter.encode(&mut counted);
-            counted.push(I64_CONST);
-            pending.encode(&mut counted);
-            counted.extend([I64_ADD, GLOBAL_SET]);
-            counter.encode(&mut counted);
-            pending = 0;
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        self.pending += cost(operator);
+        if ends_straight_code(operator) && self.pending > 0 {
+            let mut code = body.code();
+            code.global_get(self.counter).i64_const(self.pending);
+            code.i64_add().global_set(self.counter);
+            self.pending = 0;
         }
+        false
     }
-    counted.extend(&wasm[at..body.range().end]);
-    Ok(counted)
-}
-
-const I64: u8 = 0x7e;
-const GLOBAL_GET: u8 = 0x23;
-const GLOBAL_SET: u8 = 0x24;
-const I64_CONST: u8 = 0x42;
-const I64_ADD: u8 = 0x7c;
-const END: u8 = 0x0b;
-
-fn export(name: &str, kind: u8, index: u32) -> Vec<u8> {
-    let mut entry = Vec::new();
-    name.encode(&mut entry);
-    entry.push(kind);
-    index.encode(&mut entry);
-    entry
-}
-
-fn encoded(number: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    number.encode(&mut bytes);
-    bytes
-}
-
-fn with_size(bytes: &[u8]) -> Vec<u8> {
-    let mut sized = Vec::new();
-    bytes.encode(&mut sized);
-    sized
 }

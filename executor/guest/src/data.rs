@@ -6,26 +6,27 @@
 //! stands for all of them. Passive ones that are named stay as they are. The guest sees no
 //! difference.
 
-use super::rewrite::{Sections, unreadable};
+use super::patch::{Body, Patch};
 use crate::error::Result;
 use std::collections::{BTreeMap, BTreeSet};
-use wasm_encoder::{ConstExpr, DataCountSection, DataSection, Encode, Instruction, SectionId};
-use wasmparser::{DataKind, FunctionBody, Operator, Parser, Payload};
+use wasm_encoder::{ConstExpr, DataCountSection, DataSection, Instruction, SectionId};
+use wasmparser::{DataKind, Operator, Parser, Payload};
 
 /// Leaves out the content of active segments.
 ///
 /// # Errors
 ///
 /// When the module cannot be read.
-pub(super) fn leave_out(wasm: &[u8], sections: &mut Sections<'_>) -> Result<()> {
+pub(super) fn leave_out(patch: &mut Patch<'_>) -> Result<()> {
+    let wasm = patch.original();
     let named = named(wasm)?;
     let mut left = DataSection::new();
     // New indices of the named segments, and that of the one that stands for active ones.
     let (mut places, mut dropped) = (BTreeMap::new(), None);
     for payload in Parser::new(0).parse_all(wasm) {
-        let Payload::DataSection(section) = payload.map_err(unreadable)? else { continue };
+        let Payload::DataSection(section) = payload? else { continue };
         for (index, segment) in (0..).zip(section) {
-            let segment = segment.map_err(unreadable)?;
+            let segment = segment?;
             if !named.contains(&index) {
                 continue;
             }
@@ -44,16 +45,24 @@ pub(super) fn leave_out(wasm: &[u8], sections: &mut Sections<'_>) -> Result<()> 
         }
     }
     if left.is_empty() {
-        sections.remove(SectionId::Data);
-        sections.remove(SectionId::DataCount);
+        patch.remove(SectionId::Data);
+        patch.remove(SectionId::DataCount);
         return Ok(());
     }
     if places.iter().any(|(old, new)| old != new) {
-        sections.replace_code(&renumbered(wasm, &places)?);
+        patch.rewrite(&mut |body: &mut Body<'_>, operator: &Operator<'_>| {
+            let place = name(operator).and_then(|old| places.get(&old).copied());
+            let Some(data_index) = place else { return false };
+            body.emit(&match *operator {
+                Operator::MemoryInit { mem, .. } => Instruction::MemoryInit { mem, data_index },
+                _ => Instruction::DataDrop(data_index),
+            });
+            true
+        })?;
     }
     // Without a count no instruction names a segment, and nothing is left.
-    sections.replace(SectionId::DataCount, &DataCountSection { count: left.len() });
-    sections.replace(SectionId::Data, &left);
+    patch.replace(SectionId::DataCount, &DataCountSection { count: left.len() });
+    patch.replace(SectionId::Data, &left);
     Ok(())
 }
 
@@ -71,13 +80,13 @@ fn name(operator: &Operator<'_>) -> Option<u32> {
 fn named(wasm: &[u8]) -> Result<BTreeSet<u32>> {
     let (mut may_name, mut named) = (false, BTreeSet::new());
     for payload in Parser::new(0).parse_all(wasm) {
-        match payload.map_err(unreadable)? {
+        match payload? {
             // Without it no instruction may name a segment.
             Payload::DataCountSection { .. } => may_name = true,
             Payload::CodeSectionEntry(body) if may_name => {
-                let mut operators = body.get_operators_reader().map_err(unreadable)?;
+                let mut operators = body.get_operators_reader()?;
                 while !operators.eof() {
-                    named.extend(name(&operators.read().map_err(unreadable)?));
+                    named.extend(name(&operators.read()?));
                 }
             }
             _ => {}
@@ -86,44 +95,9 @@ fn named(wasm: &[u8]) -> Result<BTreeSet<u32>> {
     Ok(named)
 }
 
-/// Bodies of all functions, each with its size before it, with other indices of segments.
-fn renumbered(wasm: &[u8], places: &BTreeMap<u32, u32>) -> Result<Vec<Vec<u8>>> {
-    let mut bodies = Vec::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::CodeSectionEntry(body) = payload.map_err(unreadable)? {
-            let mut encoded = Vec::new();
-            renumber(wasm, &body, places)?.encode(&mut encoded);
-            bodies.push(encoded);
-        }
-    }
-    Ok(bodies)
-}
-
-/// One body: all but the instructions that name segments is carried over byte for byte.
-fn renumber(wasm: &[u8], body: &FunctionBody<'_>, places: &BTreeMap<u32, u32>) -> Result<Vec<u8>> {
-    let mut renumbered = Vec::new();
-    let mut copied = body.range().start;
-    let mut operators = body.get_operators_reader().map_err(unreadable)?;
-    while !operators.eof() {
-        let (operator, start) = operators.read_with_offset().map_err(unreadable)?;
-        let Some(data_index) = name(&operator).and_then(|old| places.get(&old).copied()) else {
-            continue;
-        };
-        renumbered.extend(&wasm[copied..start]);
-        match operator {
-            Operator::MemoryInit { mem, .. } => Instruction::MemoryInit { mem, data_index },
-            _ => Instruction::DataDrop(data_index),
-        }
-        .encode(&mut renumbered);
-        copied = operators.original_position();
-    }
-    renumbered.extend(&wasm[copied..body.range().end]);
-    Ok(renumbered)
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::guest::{GuestModule, HeapPages, ModuleInfo};
+    use crate::{GuestModule, HeapPages, ModuleInfo};
     use wasmparser::{Parser, Payload};
 
     /// Length of the data section that is left, and the number in the data count section.

@@ -6,13 +6,12 @@
 //! instruction becomes the one of WebAssembly 2.0 that it relaxes. Where two engines differ for the
 //! module and agree for this form of it, they differed in what the specification allows.
 
-use super::core_reset::Shape;
 use super::features;
-use super::rewrite::{Sections, leading_number, unreadable};
+use super::patch::{Body, Patch, Rewrite};
 use crate::error::Result;
 use crate::feature::Feature;
-use wasm_encoder::{Encode, Instruction, ValType};
-use wasmparser::{FunctionBody, Operator, Parser, Payload};
+use wasm_encoder::{Instruction, ValType};
+use wasmparser::Operator;
 
 /// Bits of the canonical NaNs.
 const NAN32: u32 = 0x7fc0_0000;
@@ -37,83 +36,56 @@ pub struct Open {
 ///
 /// When the bytes are no module.
 pub fn deterministic(wasm: &[u8]) -> Result<Option<(Vec<u8>, Open)>> {
-    let shape = Shape::of(wasm)?;
-    let (mut bodies, mut code, mut open) = (Vec::new(), Vec::new(), Open::default());
-    for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::CodeSectionEntry(body) = payload.map_err(unreadable)? {
-            bodies.push(body);
-        }
-    }
-    let imported = shape.functions.len().saturating_sub(bodies.len());
-    for (body, ty) in bodies.iter().zip(&shape.functions[imported..]) {
-        let params = shape.types.get(*ty as usize).copied().flatten().unwrap_or(0);
-        let Some(body) = rewritten(wasm, body, params, &mut open)? else { return Ok(None) };
-        let mut sized = Vec::new();
-        body.as_slice().encode(&mut sized);
-        code.push(sized);
-    }
-    if open == Open::default() {
+    let mut patch = Patch::of(wasm)?;
+    let mut profile = Profile::default();
+    patch.rewrite(&mut profile)?;
+    if profile.open == Open::default() || profile.is_too_large {
         return Ok(None);
     }
-    let mut sections = Sections::of(wasm)?;
-    sections.replace_code(&code);
-    let wasm = sections.finish();
+    let wasm = patch.finish()?;
     // A validator limits the locals of a function. Nothing else is new, so all features may be on:
     // those of the module as it is before its rewriting are not known here.
     let is_valid = features::is_valid(&wasm, Feature::ALL.into_iter().collect());
-    Ok(is_valid.then_some((wasm, open)))
+    Ok(is_valid.then_some((wasm, profile.open)))
 }
 
-/// A body with code behind each operator whose result is open, or in its place; `None` if it
-/// becomes too large to be valid.
-fn rewritten(
-    wasm: &[u8],
-    body: &FunctionBody<'_>,
-    params: u32,
-    open: &mut Open,
-) -> Result<Option<Vec<u8>>> {
-    let mut locals = params;
-    for local in body.get_locals_reader().map_err(unreadable)? {
-        locals = locals.saturating_add(local.map_err(unreadable)?.0);
+/// Adds code behind each operator whose result is open, or in its place.
+#[derive(Default)]
+struct Profile {
+    open: Open,
+    /// Whether a function became too large to be valid.
+    is_too_large: bool,
+    /// Whether the function at hand has vectors.
+    has_vectors: bool,
+}
+
+impl Rewrite for Profile {
+    fn enter(&mut self, _: &mut Body<'_>) {
+        self.has_vectors = false;
     }
-    let scratch = Scratch(locals);
-    let mut operators = body.get_operators_reader().map_err(unreadable)?;
-    let (groups, declared) =
-        leading_number(&wasm[body.range().start..operators.original_position()]);
-    let (mut code, mut is_changed, mut has_vectors) = (Vec::new(), false, false);
-    while !operators.eof() {
-        let (operator, start) = operators.read_with_offset().map_err(unreadable)?;
-        let (instead, float) = (scratch.instead(&operator), Float::of(&operator));
+
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        self.is_too_large |= body.size() > LARGEST;
+        let scratch = Scratch(body.locals);
+        let (instead, float) = (scratch.instead(operator), Float::of(operator));
+        if self.is_too_large || (instead.is_none() && float.is_none()) {
+            return false;
+        }
         match &instead {
-            Some(instead) => instead.iter().for_each(|one| one.encode(&mut code)),
-            None => code.extend(&wasm[start..operators.original_position()]),
+            Some(instead) => instead.iter().for_each(|one| body.emit(one)),
+            None => body.keep(operator),
         }
         if let Some(float) = float {
-            scratch.canonical(float).iter().for_each(|one| one.encode(&mut code));
+            scratch.canonical(float).iter().for_each(|one| body.emit(one));
         }
-        open.relaxed |= instead.is_some();
-        open.nans |= float.is_some();
-        is_changed |= instead.is_some() || float.is_some();
-        has_vectors |= instead.is_some() || float.is_some_and(Float::is_vector);
-        if code.len() > LARGEST {
-            return Ok(None);
-        }
+        self.open.relaxed |= instead.is_some();
+        self.open.nans |= float.is_some();
+        // Not every engine has vectors: their locals are only where they are used.
+        self.has_vectors |= instead.is_some() || float.is_some_and(Float::is_vector);
+        let all = [(1, ValType::F32), (1, ValType::F64), (3, ValType::V128)];
+        body.add_locals(if self.has_vectors { &all } else { &all[..2] });
+        true
     }
-    if !is_changed {
-        return Ok(Some(wasm[body.range()].to_vec()));
-    }
-    // Not every engine has vectors: their locals are only where they are used.
-    let all = [(1_u32, ValType::F32), (1, ValType::F64), (3, ValType::V128)];
-    let more = if has_vectors { &all[..] } else { &all[..2] };
-    let mut body = Vec::new();
-    (groups + more.len() as u32).encode(&mut body);
-    body.extend(declared);
-    for (count, ty) in more {
-        count.encode(&mut body);
-        ty.encode(&mut body);
-    }
-    body.extend(code);
-    Ok(Some(body))
 }
 
 /// The type of a computed float or of a vector of them.

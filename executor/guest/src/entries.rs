@@ -3,9 +3,10 @@
 //! the globals itself, which takes some runtimes longer than the call.
 
 use super::ADDED;
-use super::core_reset::{self, Shape};
-use crate::error::{Error, Result};
-use wasm_encoder::{CodeSection, ExportKind, ExportSection, Function, FunctionSection, SectionId};
+use super::core_reset::{self, Restored};
+use super::patch::Patch;
+use crate::error::{Result, unhostable};
+use wasm_encoder::{ExportKind, Function};
 
 /// Globals that an entry sets at most: it takes room for each in front of each export.
 pub(super) const GLOBALS: usize = 8;
@@ -27,43 +28,38 @@ pub fn entry(export: &str) -> String {
 ///
 /// When it has globals of types that hosts here do not know.
 pub(super) fn with_entries(wasm: &[u8], globals: &[u32]) -> Result<Vec<u8>> {
-    let mut shape = Shape::of(wasm)?;
-    shape.restore_only(globals);
+    let mut patch = Patch::of(wasm)?;
     // The host sees to the memory.
-    shape.has_memory = false;
-    let mut sections = core_reset::with_reset(wasm, &shape, false, None)?;
-    let (mut types, mut bodies) = (FunctionSection::new(), CodeSection::new());
-    let mut exports = ExportSection::new();
-    // Behind the function that saves.
-    for ((name, function), own) in shape.exports.iter().zip(shape.functions.len() as u32 + 1..) {
-        let ty = shape.functions.get(*function as usize).copied();
-        let params = ty.and_then(|ty| shape.types.get(ty as usize).copied().flatten());
+    let restored = Restored { globals: Some(globals), tables: false, memory: false };
+    let shadows = core_reset::add_reset(&mut patch, &restored)?;
+    let exported: Vec<(String, u32)> =
+        patch.layout().exported_functions().map(|(name, index)| (name.to_owned(), index)).collect();
+    for (name, function) in exported {
+        let layout = patch.layout();
+        let ty = layout.functions.get(function as usize).copied();
+        let params = layout.function(function).map(|ty| ty.params().len() as u32);
         let (Some(ty), Some(params)) = (ty, params) else {
-            return Err(Error::Misuse("an exported function without a type"));
+            return unhostable("it exports a function without a type");
         };
         let mut body = Function::new([]);
         let mut code = body.instructions();
-        for (global, shadow) in shape.shadows() {
-            code.global_get(shadow).global_set(global);
+        for (global, shadow) in &shadows {
+            code.global_get(*shadow).global_set(*global);
         }
         for param in 0..params {
             code.local_get(param);
         }
-        code.call(*function).end();
-        types.function(ty);
-        bodies.function(&body);
-        exports.export(&entry(name), ExportKind::Func, own);
+        code.call(function).end();
+        let own = patch.function(ty, &body);
+        patch.export(&entry(&name), ExportKind::Func, own);
     }
-    sections.append_all(SectionId::Function, &types);
-    sections.append_all(SectionId::Code, &bodies);
-    sections.append_all(SectionId::Export, &exports);
-    Ok(sections.finish())
+    patch.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::{GuestModule, HeapPages, ModuleInfo};
+    use crate::{GuestModule, HeapPages, ModuleInfo};
 
     fn guest(wat: &str) -> GuestModule {
         GuestModule::new("guest", &wat::parse_str(wat).unwrap(), HeapPages::default()).unwrap()

@@ -1,8 +1,7 @@
 //! Validation, and which features a module needs for it.
 
-use super::info::{invalid, unhostable};
 use super::supplied;
-use crate::error::Result;
+use crate::error::{Result, unhostable};
 use crate::feature::{Feature, Features};
 use wasmparser::{Validator, WasmFeatures};
 
@@ -79,7 +78,7 @@ fn validated(wasm: &[u8]) -> Result<Features> {
     if let Err(further) = validate(validated_with(needed)) {
         // Behind the first use of a feature, the first error is that the feature is off.
         let behind = further.offset() > error.offset();
-        return Err(invalid(if behind { further } else { error }));
+        return Err(if behind { further } else { error }.into());
     }
     // The last ones are the least usual: a module that is valid without them does not use them.
     for feature in Feature::ALL.into_iter().rev() {

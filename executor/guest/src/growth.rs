@@ -1,15 +1,11 @@
 //! Modules whose memory the host sizes: `memory.size` and `memory.grow` become calls of two
 //! imported functions. For runtimes that can keep a size but not lower it.
 
-use super::rewrite::unreadable;
+use super::patch::{Body, Patch};
 use super::{ADDED, GuestModule};
-use crate::error::{Error, Result};
-use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
-use wasm_encoder::{
-    CodeSection, EntityType, Function, ImportSection, Instruction, Module, SectionId, TypeSection,
-    ValType,
-};
-use wasmparser::{FunctionBody, Operator, Parser, Payload};
+use crate::error::{Result, unhostable};
+use wasm_encoder::ValType;
+use wasmparser::Operator;
 
 /// Module part of the names of both imports.
 pub const HOST_SIZED: &str = "__touchstone_memory";
@@ -17,8 +13,6 @@ pub const HOST_SIZED: &str = "__touchstone_memory";
 pub const HOST_SIZE: &str = "size";
 /// Field part of the import that answers `memory.grow`: `(i32) -> (i32)`.
 pub const HOST_GROW: &str = "grow";
-
-type Step<T = ()> = std::result::Result<T, ReencodeError>;
 
 impl GuestModule {
     /// The module [`resettable`](Self::resettable) with two more imports, [`HOST_SIZE`] and
@@ -30,133 +24,36 @@ impl GuestModule {
     /// When the guest is a component, or imports something under those names itself.
     pub fn with_host_sized_memory(&self) -> Result<Vec<u8>> {
         debug_assert!(HOST_SIZED.starts_with(ADDED));
-        let refuse = |reason: &str| Err(Error::Unhostable { reason: reason.to_owned() });
         if self.info().component.is_some() {
-            return refuse("it is a component: its memories are inside it");
+            return unhostable("it is a component: its memories are inside it");
         }
         if let Some(reason) = self.info().memories_refusal() {
-            return refuse(&reason);
+            return unhostable(reason);
         }
         if self.info().imports.iter().any(|import| import.module == HOST_SIZED) {
-            return refuse("it imports what the host adds to modules");
+            return unhostable("it imports what the host adds to modules");
         }
-        let (wasm, mut types) = (self.resettable()?, 0);
-        for payload in Parser::new(0).parse_all(&wasm) {
-            if let Payload::TypeSection(section) = payload.map_err(unreadable)? {
-                for group in section {
-                    types += group.map_err(unreadable)?.types().count() as u32;
-                }
-            }
-        }
-        let imported = self.info().imports.len() as u32;
-        let mut rewriter = Rewriter { imported, types, typed: false, linked: false };
-        let mut module = Module::new();
-        rewriter.parse_core_module(&mut module, Parser::new(0), &wasm).map_err(|error| {
-            Error::Unhostable { reason: format!("its memory cannot be sized by the host: {error}") }
-        })?;
-        Ok(module.finish())
-    }
-}
-
-struct Rewriter {
-    /// Functions that the guest imports: the two come behind them.
-    imported: u32,
-    /// Types of the guest: those of the two come behind them.
-    types: u32,
-    typed: bool,
-    linked: bool,
-}
-
-impl Rewriter {
-    fn add_types(&mut self, types: &mut TypeSection) {
-        self.typed = true;
-        types.ty().function([], [ValType::I32]);
-        types.ty().function([ValType::I32], [ValType::I32]);
-    }
-
-    fn add_imports(&mut self, imports: &mut ImportSection) {
-        self.linked = true;
-        imports.import(HOST_SIZED, HOST_SIZE, EntityType::Function(self.types));
-        imports.import(HOST_SIZED, HOST_GROW, EntityType::Function(self.types + 1));
-    }
-}
-
-impl Reencode for Rewriter {
-    type Error = std::convert::Infallible;
-
-    fn function_index(&mut self, index: u32) -> Step<u32> {
-        Ok(if index < self.imported { index } else { index + 2 })
-    }
-
-    fn parse_type_section(
-        &mut self,
-        types: &mut TypeSection,
-        section: wasmparser::TypeSectionReader<'_>,
-    ) -> Step {
-        utils::parse_type_section(self, types, section)?;
-        self.add_types(types);
-        Ok(())
-    }
-
-    fn parse_import_section(
-        &mut self,
-        imports: &mut ImportSection,
-        section: wasmparser::ImportSectionReader<'_>,
-    ) -> Step {
-        utils::parse_import_section(self, imports, section)?;
-        self.add_imports(imports);
-        Ok(())
-    }
-
-    /// Sections that the guest does not have.
-    fn intersperse_section_hook(
-        &mut self,
-        module: &mut Module,
-        _: Option<SectionId>,
-        before: Option<SectionId>,
-    ) -> Step {
-        if !self.typed && before != Some(SectionId::Type) {
-            let mut types = TypeSection::new();
-            self.add_types(&mut types);
-            module.section(&types);
-        }
-        if !self.linked && !matches!(before, Some(SectionId::Type | SectionId::Import)) {
-            let mut imports = ImportSection::new();
-            self.add_imports(&mut imports);
-            module.section(&imports);
-        }
-        Ok(())
-    }
-
-    fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Step {
-        let mut function: Function = self.new_function_with_parsed_locals(&body)?;
-        let mut operators = body.get_operators_reader()?;
-        while !operators.eof() {
-            let instruction = match operators.read()? {
-                Operator::MemorySize { .. } => Instruction::Call(self.imported),
-                Operator::MemoryGrow { .. } => Instruction::Call(self.imported + 1),
-                operator => self.instruction(operator)?,
+        let wasm = self.resettable()?;
+        let mut patch = Patch::of(&wasm)?;
+        let size = patch.import(HOST_SIZED, HOST_SIZE, &[], &[ValType::I32]);
+        let grow = patch.import(HOST_SIZED, HOST_GROW, &[ValType::I32], &[ValType::I32]);
+        patch.rewrite(&mut |body: &mut Body<'_>, operator: &Operator<'_>| {
+            match operator {
+                Operator::MemorySize { .. } => body.code().call(size),
+                Operator::MemoryGrow { .. } => body.code().call(grow),
+                _ => return false,
             };
-            function.instruction(&instruction);
-        }
-        code.function(&function);
-        Ok(())
-    }
-
-    /// Nothing but names, whose indices would all change.
-    fn parse_custom_section(
-        &mut self,
-        _: &mut Module,
-        _: wasmparser::CustomSectionReader<'_>,
-    ) -> Step {
-        Ok(())
+            true
+        })?;
+        patch.finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::{HeapPages, ModuleInfo};
+    use crate::error::Error;
+    use crate::{HeapPages, ModuleInfo};
 
     fn rewritten(text: &str) -> (ModuleInfo, ModuleInfo) {
         let wasm = wat::parse_str(text).unwrap();

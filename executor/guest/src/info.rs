@@ -7,12 +7,11 @@ use super::features;
 use super::segments::Passive;
 use super::supplied::{self, Supplied};
 use super::vectors::{have_vector, is_vector};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SegmentTrap, unhostable};
 use crate::feature::{Feature, Features};
-use crate::heap::WASM_PAGE;
-use crate::outcome::TrapKind;
+use crate::imports;
 use crate::signature::{Signature, ValueType};
-use crate::wasi;
+use crate::WASM_PAGE;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
@@ -48,7 +47,7 @@ pub struct ModuleInfo {
     /// Number of functions, imported ones included.
     pub functions: usize,
     /// The trap of each instantiation, where the bytes tell that a segment does not fit.
-    pub segment_trap: Option<TrapKind>,
+    pub segment_trap: Option<SegmentTrap>,
     /// Whether a start function runs at each instantiation.
     pub has_start: bool,
     /// Blocks inside each other in a function, where they are most.
@@ -142,9 +141,10 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Where it ends in its memory, if its offset is known.
-    pub(crate) fn end(&self) -> usize {
-        self.offset.unwrap_or_default() as usize + self.bytes.len()
+    /// The addresses that it sets, if they are known before instantiation.
+    pub(super) fn place(&self) -> Option<Range<usize>> {
+        let start = self.offset? as usize;
+        Some(start..start + self.bytes.len())
     }
 }
 
@@ -184,8 +184,8 @@ impl ModuleInfo {
     #[must_use]
     pub fn program(&self) -> Option<&str> {
         let is_program = |name: &&str| match self.component {
-            Some(_) => wasi::is_command(name),
-            None => *name == wasi::START,
+            Some(_) => imports::is_command(name),
+            None => *name == imports::START,
         };
         self.exports.iter().map(|export| export.name.as_str()).find(is_program)
     }
@@ -228,7 +228,7 @@ impl ModuleInfo {
         let mut reader = Reader::default();
         reader.info.features = features;
         for payload in Parser::new(0).parse_all(wasm) {
-            reader.take(payload.map_err(invalid)?)?;
+            reader.take(payload?)?;
         }
         let more = reader.imports_more;
         let mut info = reader.finish();
@@ -263,14 +263,6 @@ fn describe(bytes: &[u8]) -> String {
     }
 }
 
-pub(super) fn invalid(error: wasmparser::BinaryReaderError) -> Error {
-    Error::Invalid { reason: error.message().to_owned(), offset: error.offset() }
-}
-
-pub(super) fn unhostable<T>(reason: impl Into<String>) -> Result<T> {
-    Err(Error::Unhostable { reason: reason.into() })
-}
-
 /// Collects what the sections say; names are resolved at the end.
 #[derive(Default)]
 struct Reader {
@@ -294,7 +286,7 @@ impl Reader {
         match payload {
             Payload::TypeSection(section) => {
                 for group in section {
-                    for ty in group.map_err(invalid)?.into_types() {
+                    for ty in group?.into_types() {
                         let CompositeInnerType::Func(ty) = &ty.composite_type.inner else {
                             self.types.push(None);
                             continue;
@@ -307,33 +299,33 @@ impl Reader {
             }
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
-                    self.import(import.map_err(invalid)?)?;
+                    self.import(import?)?;
                 }
             }
             Payload::FunctionSection(section) => {
                 for ty in section {
-                    self.functions.push(ty.map_err(invalid)?);
+                    self.functions.push(ty?);
                 }
             }
             Payload::TableSection(section) => {
                 for table in section {
-                    self.new_table(table.map_err(invalid)?.ty);
+                    self.new_table(table?.ty);
                 }
             }
             Payload::MemorySection(section) => {
                 for memory in section {
-                    self.memory(memory.map_err(invalid)?)?;
+                    self.memory(memory?)?;
                 }
             }
             Payload::GlobalSection(section) => {
                 for global in section {
-                    let global = global.map_err(invalid)?;
+                    let global = global?;
                     self.global(global.ty, constant(&global.init_expr));
                 }
             }
             Payload::ExportSection(section) => {
                 for export in section {
-                    let export = export.map_err(invalid)?;
+                    let export = export?;
                     let named = (export.name.to_owned(), export.index);
                     match export.kind {
                         ExternalKind::Func | ExternalKind::FuncExact => {
@@ -348,7 +340,7 @@ impl Reader {
             Payload::StartSection { .. } => self.info.has_start = true,
             Payload::ElementSection(section) => {
                 for (index, element) in (0..).zip(section) {
-                    let element = element.map_err(invalid)?;
+                    let element = element?;
                     self.passive.element(index, &element.kind);
                     if let ElementKind::Active { table_index, offset_expr } = &element.kind {
                         let count = match &element.items {
@@ -356,18 +348,18 @@ impl Reader {
                             ElementItems::Expressions(_, expressions) => expressions.count(),
                         };
                         let table = self.table(table_index.unwrap_or(0)).minimum;
-                        let kind = TrapKind::TableOutOfBounds;
+                        let kind = SegmentTrap::Table;
                         self.place_segment(offset_expr, u64::from(count), table, kind);
                     }
                 }
             }
             Payload::DataSection(section) => {
                 for (index, data) in (0..).zip(section) {
-                    let data = data.map_err(invalid)?;
+                    let data = data?;
                     self.passive.data(index, &data.kind);
                     if let DataKind::Active { memory_index, offset_expr } = &data.kind {
                         let memory = self.memories[*memory_index as usize];
-                        let (length, kind) = (data.data.len(), TrapKind::MemoryOutOfBounds);
+                        let (length, kind) = (data.data.len(), SegmentTrap::Memory);
                         self.place_segment(offset_expr, length as u64, memory, kind);
                     }
                     if let DataKind::Active { memory_index: 0, offset_expr } = data.kind {
@@ -447,10 +439,10 @@ impl Reader {
 
     /// Notes the first segment that does not fit. All elements come before all data, in a module as
     /// at its instantiation.
-    fn place_segment(&mut self, offset: &ConstExpr<'_>, length: u64, room: u64, kind: TrapKind) {
+    fn place_segment(&mut self, offset: &ConstExpr<'_>, length: u64, room: u64, trap: SegmentTrap) {
         let end = wide_constant(offset).map(|offset| offset.checked_add(length));
         if end.is_some_and(|end| end.is_none_or(|end| end > room)) {
-            self.info.segment_trap.get_or_insert(kind);
+            self.info.segment_trap.get_or_insert(trap);
         }
     }
 
@@ -461,15 +453,15 @@ impl Reader {
     }
 
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
-        for local in body.get_locals_reader().map_err(invalid)? {
-            let (_, ty) = local.map_err(invalid)?;
+        for local in body.get_locals_reader()? {
+            let (_, ty) = local?;
             self.types_need(&[ty]);
         }
-        let mut operators = body.get_operators_reader().map_err(invalid)?;
+        let mut operators = body.get_operators_reader()?;
         // The function's own block ends with an `end` too.
         let mut open = 1_u32;
         while !operators.eof() {
-            let operator = operators.read().map_err(invalid)?;
+            let operator = operators.read()?;
             if is_vector(&operator) {
                 self.info.features = self.info.features.with(Feature::Vectors);
             }

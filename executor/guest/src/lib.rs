@@ -22,15 +22,22 @@ mod counting;
 mod data;
 mod deterministic;
 mod entries;
+mod error;
+mod feature;
 mod features;
 mod growth;
+pub mod imports;
 mod info;
+mod layout;
+mod patch;
 mod refusal;
 mod rewrite;
 mod segments;
+mod signature;
 mod spaces;
 mod supplied;
 mod tables;
+pub mod text;
 mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
@@ -45,19 +52,26 @@ pub use core_reset::{EXPORT as RESET, StateCall};
 pub use counting::OPERATORS;
 pub use deterministic::{Open, deterministic};
 pub use entries::entry;
+pub use error::{Error, Result, SegmentTrap};
+pub use feature::{Feature, Features};
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
+pub use signature::{Reference, Signature, Value, ValueType};
+pub use layout::{Imported, Layout};
+pub use patch::{Body, Patch, Rewrite};
 pub use supplied::{Item, Supplied};
 
-use crate::error::{Error, Result};
-use crate::memory::InitialContent;
+use error::unhostable;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
+use touchstone_memory::InitialContent;
 use wasmparser::Operator;
 
+/// Bytes of a page of linear memory.
+pub const WASM_PAGE: usize = 65_536;
 /// Name under which every rewritten module exports its memory.
 pub const MEMORY: &str = "memory";
 /// Prefix of the exports that rewriting adds.
@@ -191,23 +205,6 @@ impl GuestModule {
         Arc::ptr_eq(&self.wasm, &other.wasm) || self.wasm == other.wasm
     }
 
-    /// The content of the memory after instantiation, told from the module's bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unhostable`] if a start function or a computed offset makes that impossible,
-    /// [`Error::Instantiation`] if a segment does not fit.
-    pub fn initial_content(&self) -> Result<InitialContent> {
-        if let Some(reason) = self.info.image_refusal() {
-            return Err(Error::Unhostable { reason });
-        }
-        if let Some(kind) = self.info.segment_trap.clone() {
-            return Err(Error::Instantiation { trap: kind.into() });
-        }
-        let size = self.info.memory.map_or(0, |limits| limits.initial_bytes());
-        segments::content(size, &self.info.segments, &self.wasm)
-    }
-
     /// Address of the first byte that a data segment sets to a value other than zero. This
     /// byte is part of any image of the memory, even if a runtime leaves out zeros. `None` if
     /// there is none at a known address.
@@ -218,6 +215,23 @@ impl GuestModule {
             let at = bytes.iter().position(|byte| *byte != 0)?;
             segment.offset?.checked_add(u32::try_from(at).ok()?)
         })
+    }
+
+    /// The initial memory, told from the bytes alone.
+    ///
+    /// # Errors
+    ///
+    /// When a start function or a computed offset makes that impossible.
+    /// [`Error::Segment`] where a segment does not fit.
+    pub fn initial_content(&self) -> Result<InitialContent> {
+        if let Some(reason) = self.info.image_refusal() {
+            return unhostable(reason);
+        }
+        if let Some(trap) = self.info.segment_trap {
+            return Err(Error::Segment(trap));
+        }
+        let size = self.info.memory.map_or(0, |limits| limits.initial_bytes());
+        segments::content(size, &self.info.segments, &self.wasm)
     }
 
     /// The module without the content of its active data segments, for memories with an
@@ -234,7 +248,7 @@ impl GuestModule {
             return component_memory::without_data(&self.wasm, component);
         }
         if let Some(reason) = self.info.image_refusal() {
-            return Err(Error::Unhostable { reason });
+            return unhostable(reason);
         }
         rewrite::without_data(&self.wasm)
     }
@@ -287,7 +301,7 @@ impl GuestModule {
             };
         };
         if let Some(reason) = component.reset_refusal() {
-            return Err(Error::Unhostable { reason });
+            return unhostable(reason);
         }
         component_reset::resettable(&self.wasm, component).map(Cow::Owned)
     }
@@ -342,55 +356,8 @@ impl GuestModule {
     /// addresses.
     pub fn with_imported_memory(&self) -> Result<Vec<u8>> {
         if let Some(reason) = self.info.memories_refusal() {
-            return Err(Error::Unhostable { reason });
+            return unhostable(reason);
         }
         rewrite::with_imported_memory(&self.wasm, &self.info)
     }
-}
-
-/// Longest name that others are compared with, bytes.
-const LONGEST_WANTED: usize = 256;
-/// Most steps of all comparisons of a name with others: about 10 ms.
-const MOST_STEPS: usize = 10_000_000;
-
-/// Up to three names that resemble the one that was asked for: they contain
-/// it, are contained in it, or share most of its letters in order. Where comparing all takes too
-/// long, some names are left out.
-pub fn similar<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    if wanted.len() > LONGEST_WANTED {
-        return Vec::new();
-    }
-    let mut left = MOST_STEPS;
-    let mut scored: Vec<(usize, &str)> = names
-        .filter(|name| {
-            let rest = left.checked_sub((wanted.len() + 1) * (name.len() + 1));
-            left = rest.unwrap_or(left);
-            rest.is_some() && !name.is_empty()
-        })
-        .filter_map(|name| {
-            let distance = edit_distance(wanted, name);
-            let near = name.contains(wanted)
-                || wanted.contains(name)
-                || distance <= wanted.len().max(name.len()) / 2;
-            near.then_some((distance, name))
-        })
-        .collect();
-    scored.sort();
-    scored.dedup();
-    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
-}
-
-/// Levenshtein distance, one row at a time.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (diagonal + usize::from(x != y)).min(above + 1).min(row[j] + 1);
-            diagonal = above;
-        }
-    }
-    row[b.len()]
 }

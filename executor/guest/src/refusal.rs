@@ -1,12 +1,11 @@
 //! Why a strategy is refused for a module, told from its bytes.
 
 use super::info::{FunctionImport, ModuleInfo, Segment};
+use super::segments;
 use crate::feature::{Feature, Features};
+use crate::imports;
 use crate::signature::Signature;
-use crate::storage;
-use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use crate::text;
-use crate::wasi;
 use std::collections::HashMap;
 
 impl FunctionImport {
@@ -14,11 +13,11 @@ impl FunctionImport {
     /// Other functions of WASI on files need one that `path_open` has opened.
     fn may_change_between_starts(&self) -> bool {
         match &*self.module {
-            wasi::MODULE => {
+            imports::WASI => {
                 self.name.starts_with("path_")
                     || ["fd_readdir", "fd_filestat_get"].contains(&&*self.name)
             }
-            "env" => storage::Function::named(&self.name).is_some(),
+            "env" => imports::STORAGE.contains(&&*self.name),
             _ => false,
         }
     }
@@ -38,16 +37,6 @@ impl ModuleInfo {
     pub fn feature_refusal(&self, features: Features) -> Option<String> {
         let missing = self.features.minus(features);
         (!missing.is_empty()).then(|| format!("it uses {missing}, which this engine does not have"))
-    }
-
-    /// Why a strategy is refused for this module by an engine with these features; `None`
-    /// when it is not. A component always is: an engine that runs components has reasons of
-    /// its own.
-    #[must_use]
-    pub fn refusal(&self, strategy: Strategy, features: Features) -> Option<String> {
-        self.component_refusal()
-            .or_else(|| self.feature_refusal(features))
-            .or_else(|| self.strategy_refusal(strategy))
     }
 
     /// Why engines that find imports by their names alone cannot link the module.
@@ -71,20 +60,6 @@ impl ModuleInfo {
                 )
             })
         })
-    }
-
-    fn strategy_refusal(&self, strategy: Strategy) -> Option<String> {
-        match (strategy.instance, strategy.memory) {
-            // A pool of ours holds instances that are reset in place.
-            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, memory)
-            | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
-                let has_image = memory != MemoryFrom::Segments;
-                let scattered = || has_image.then(|| super::segments::scattered(&self.segments));
-                self.reuse_refusal().or_else(|| scattered().flatten())
-            }
-            (InstanceFrom::Recreate, memory) if memory.restores_in_place() => self.image_refusal(),
-            _ => None,
-        }
     }
 
     /// Why an instance of this module cannot be made clean in place.
@@ -132,6 +107,12 @@ impl ModuleInfo {
             .or_else(|| image_refusal(self.has_start, &self.segments))
     }
 
+    /// The reason why its data lies in too many places for an image; `None` if it does not.
+    #[must_use]
+    pub fn scattered(&self) -> Option<String> {
+        segments::scattered(&self.segments)
+    }
+
     /// Why Touchstone's memories cannot take the place of the module's.
     pub(super) fn memories_refusal(&self) -> Option<String> {
         let feature = [Feature::MultiMemory, Feature::Memory64]
@@ -156,12 +137,12 @@ pub(super) fn image_refusal(has_start: bool, segments: &[Segment]) -> Option<Str
     if segments.iter().any(|segment| segment.offset.is_none()) {
         return Some("a data segment's place is only known at instantiation".to_owned());
     }
-    super::segments::scattered(segments)
+    segments::scattered(segments)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::guest::ModuleInfo;
+    use crate::ModuleInfo;
 
     /// Every strategy of every engine asks, and there may be a hundred thousand imports.
     #[test]

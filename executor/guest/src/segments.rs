@@ -1,23 +1,21 @@
 //! The content that data segments give a memory; passive segments, and whether a module drops any.
 
 use super::info::Segment;
-use crate::error::Result;
-use crate::memory::InitialContent;
+use crate::error::{Error, Result, SegmentTrap};
 use std::collections::BTreeSet;
+use touchstone_memory::InitialContent;
 use wasmparser::{DataKind, ElementKind, Operator};
 
 /// The content of a memory of `size` bytes. The segments' bytes lie in `wasm`.
 pub(super) fn content(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<InitialContent> {
-    let placed = segments
-        .iter()
-        .map(|segment| (segment.offset.unwrap_or_default() as usize, &wasm[segment.bytes.clone()]));
-    Ok(InitialContent::from_segments(size, placed)?)
+    let place = |segment: &Segment| segment.offset.unwrap_or_default() as usize;
+    let placed = segments.iter().map(|segment| (place(segment), &wasm[segment.bytes.clone()]));
+    InitialContent::from_segments(size, placed).map_err(|_| Error::Segment(SegmentTrap::Memory))
 }
 
 /// The reason why data segments lie too scattered for an image; `None` where they do not.
 pub(super) fn scattered(segments: &[Segment]) -> Option<String> {
-    let place = |segment: &Segment| Some(segment.offset? as usize..segment.end());
-    InitialContent::scattered(segments.iter().filter_map(place))
+    InitialContent::scattered(segments.iter().filter_map(Segment::place))
 }
 
 /// The passive segments of a module, and all that an instruction drops. To drop one that

@@ -2,7 +2,6 @@
 
 use super::component::{CoreModule, Level, Needs};
 use super::component_entries::Lift;
-use super::info::invalid;
 use crate::error::Result;
 use wasmparser::{
     CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentInstance,
@@ -112,7 +111,7 @@ impl Spaces {
                 for instance in section {
                     let index = self.part.counts.core_instances;
                     self.part.counts.core_instances += 1;
-                    let Instance::Instantiate { module_index, .. } = instance.map_err(invalid)?
+                    let Instance::Instantiate { module_index, .. } = instance?
                     else {
                         continue;
                     };
@@ -127,7 +126,7 @@ impl Spaces {
                     let index = self.part.counts.instances;
                     self.part.counts.instances += 1;
                     let ComponentInstance::Instantiate { component_index, args } =
-                        instance.map_err(invalid)?
+                        instance?
                     else {
                         continue;
                     };
@@ -153,13 +152,13 @@ impl Spaces {
                 for ty in section {
                     self.part.counts.types += 1;
                     let is_resource =
-                        matches!(ty.map_err(invalid)?, ComponentType::Resource { .. });
+                        matches!(ty?, ComponentType::Resource { .. });
                     self.part.has_resources |= is_resource;
                 }
             }
             Payload::ComponentCanonicalSection(section) => {
                 for function in section {
-                    match function.map_err(invalid)? {
+                    match function? {
                         CanonicalFunction::Lift { core_func_index, type_index, options } => {
                             let function = self.part.counts.functions;
                             self.part.counts.functions += 1;
@@ -172,7 +171,7 @@ impl Spaces {
             }
             Payload::ComponentAliasSection(section) => {
                 for alias in section {
-                    match alias.map_err(invalid)? {
+                    match alias? {
                         ComponentAlias::InstanceExport { kind, .. } => self.other(kind),
                         ComponentAlias::Outer { kind, count, index } => {
                             self.outer(kind, outer, count, index);
@@ -187,13 +186,13 @@ impl Spaces {
             }
             Payload::ComponentImportSection(section) => {
                 for import in section {
-                    self.other(import.map_err(invalid)?.ty.kind());
+                    self.other(import?.ty.kind());
                 }
             }
             Payload::ComponentExportSection(section) => {
                 // Each export gives what it exports a second index.
                 for export in section {
-                    self.other(export.map_err(invalid)?.kind);
+                    self.other(export?.kind);
                 }
             }
             _ => {}

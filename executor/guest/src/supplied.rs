@@ -20,11 +20,12 @@
 //! section asks for. Constant expressions that compute, or read such a global, become constants.
 
 use super::constants::{Constant, Folder, Values};
-use super::info::{ALL_PAGES, ModuleInfo, unhostable};
-use super::rewrite::{Sections, unreadable};
-use crate::error::{Error, Result};
+use super::info::{ALL_PAGES, ModuleInfo};
+use super::patch::Patch;
+use super::rewrite;
+use crate::error::{Error, Result, unhostable};
 use crate::feature::Feature;
-use crate::heap::WASM_PAGE;
+use crate::WASM_PAGE;
 use crate::signature::{Value, ValueType};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -120,9 +121,9 @@ pub(super) fn supplied(wasm: &[u8]) -> Result<Vec<Supplied>> {
     let values = layout.values()?;
     let mut values = values.into_iter();
     for payload in Parser::new(0).parse_all(wasm) {
-        let Payload::ImportSection(section) = payload.map_err(unreadable)? else { continue };
+        let Payload::ImportSection(section) = payload? else { continue };
         for import in section.into_imports() {
-            let import = import.map_err(unreadable)?;
+            let import = import?;
             let item = match import.ty {
                 TypeRef::Func(_) | TypeRef::FuncExact(_) => continue,
                 TypeRef::Memory(_) => Item::Memory,
@@ -153,19 +154,19 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
     }
     let mut layout = Layout::of(wasm)?;
     let values = layout.values()?;
-    let mut sections = Sections::of(wasm)?;
+    let mut patch = Patch::of(wasm)?;
     if !info.supplied.is_empty() {
-        sections.replace_imports(wasm, None)?;
+        patch.replace_imports(&rewrite::imports(wasm, None)?);
     }
     if !values.is_empty() || computes {
-        fold(wasm, &mut sections, values.clone())?;
+        fold(&mut patch, values.clone())?;
     }
-    layout.define_memories(&mut sections)?;
-    layout.define_tables(&mut sections)?;
-    layout.define_tags(&mut sections);
-    layout.define_globals(&mut sections, &values)?;
-    layout.link_functions(&mut sections);
-    Ok(Cow::Owned(sections.finish()))
+    layout.define_memories(&mut patch)?;
+    layout.define_tables(&mut patch)?;
+    layout.define_tags(&mut patch);
+    layout.define_globals(&mut patch, &values)?;
+    layout.link_functions(&mut patch);
+    patch.finish().map(Cow::Owned)
 }
 
 /// The module with constants in the place of the constant expressions whose value is known, and its
@@ -176,38 +177,39 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
 /// When an import cannot be supplied, or the module cannot be rewritten.
 pub(super) fn folded(wasm: &[u8]) -> Result<Vec<u8>> {
     let values = Layout::of(wasm)?.values()?;
-    let mut sections = Sections::of(wasm)?;
-    fold(wasm, &mut sections, values)?;
-    Ok(sections.finish())
+    let mut patch = Patch::of(wasm)?;
+    fold(&mut patch, values)?;
+    patch.finish()
 }
 
 /// Encodes the sections with constant expressions anew.
-fn fold(wasm: &[u8], sections: &mut Sections<'_>, supplied: Vec<Constant>) -> Result<()> {
+pub(super) fn fold(patch: &mut Patch<'_>, supplied: Vec<Constant>) -> Result<()> {
+    let wasm = patch.original();
     let mut folder = Folder(Values::of(wasm, supplied)?);
     let failed = |error: wasm_encoder::reencode::Error| Error::Unhostable {
         reason: format!("its constant expressions cannot be rewritten: {error}"),
     };
     for payload in Parser::new(0).parse_all(wasm) {
-        match payload.map_err(unreadable)? {
+        match payload? {
             Payload::GlobalSection(section) => {
                 let mut globals = GlobalSection::new();
                 folder.parse_global_section(&mut globals, section).map_err(failed)?;
-                sections.replace(SectionId::Global, &globals);
+                patch.replace(SectionId::Global, &globals);
             }
             Payload::TableSection(section) => {
                 let mut tables = TableSection::new();
                 folder.parse_table_section(&mut tables, section).map_err(failed)?;
-                sections.replace(SectionId::Table, &tables);
+                patch.replace(SectionId::Table, &tables);
             }
             Payload::ElementSection(section) => {
                 let mut elements = ElementSection::new();
                 folder.parse_element_section(&mut elements, section).map_err(failed)?;
-                sections.replace(SectionId::Element, &elements);
+                patch.replace(SectionId::Element, &elements);
             }
             Payload::DataSection(section) => {
                 let mut data = wasm_encoder::DataSection::new();
                 folder.parse_data_section(&mut data, section).map_err(failed)?;
-                sections.replace(SectionId::Data, &data);
+                patch.replace(SectionId::Data, &data);
             }
             _ => {}
         }
@@ -220,18 +222,18 @@ impl Layout {
         let mut layout = Self::default();
         let mut own_globals = Vec::new();
         for payload in Parser::new(0).parse_all(wasm) {
-            match payload.map_err(unreadable)? {
+            match payload? {
                 Payload::CustomSection(custom) => {
                     let KnownCustom::Dylink0(library) = custom.as_known() else { continue };
                     for part in library {
-                        if let Dylink0Subsection::MemInfo(info) = part.map_err(unreadable)? {
+                        if let Dylink0Subsection::MemInfo(info) = part? {
                             layout.library = Some(info);
                         }
                     }
                 }
                 Payload::ImportSection(section) => {
                     for import in section.into_imports() {
-                        let import = import.map_err(unreadable)?;
+                        let import = import?;
                         match import.ty {
                             TypeRef::Func(_) | TypeRef::FuncExact(_) => {
                                 layout.imported_functions += 1;
@@ -248,18 +250,18 @@ impl Layout {
                 }
                 Payload::MemorySection(section) => {
                     if let Some(memory) = section.into_iter().next() {
-                        layout.own_memory = memory.map_err(unreadable)?.initial;
+                        layout.own_memory = memory?.initial;
                     }
                 }
                 Payload::GlobalSection(section) => {
                     for global in section {
-                        let global = global.map_err(unreadable)?;
+                        let global = global?;
                         own_globals.push(super::info::constant(&global.init_expr));
                     }
                 }
                 Payload::ExportSection(section) => {
                     for export in section {
-                        let export = export.map_err(unreadable)?;
+                        let export = export?;
                         let name = export.name.to_owned();
                         if export.kind == ExternalKind::Func {
                             layout.functions.insert(name, export.index);
@@ -366,7 +368,7 @@ impl Layout {
         declared.max(library).max(TABLE_BASE)
     }
 
-    fn define_memories(&self, sections: &mut Sections<'_>) -> Result<()> {
+    fn define_memories(&self, patch: &mut Patch<'_>) -> Result<()> {
         let mut memories = MemorySection::new();
         for (index, memory) in self.memories.iter().enumerate() {
             let mut ty = wasm_encoder::MemoryType::from(*memory);
@@ -380,11 +382,11 @@ impl Layout {
             }
             memories.memory(ty);
         }
-        sections.prepend(SectionId::Memory, &memories);
+        patch.prepend(SectionId::Memory, &memories);
         Ok(())
     }
 
-    fn define_tables(&self, sections: &mut Sections<'_>) -> Result<()> {
+    fn define_tables(&self, patch: &mut Patch<'_>) -> Result<()> {
         let mut tables = TableSection::new();
         for (index, table) in self.tables.iter().enumerate() {
             let ty = wasm_encoder::TableType::try_from(*table);
@@ -397,20 +399,20 @@ impl Layout {
             }
             tables.table(ty);
         }
-        sections.prepend(SectionId::Table, &tables);
+        patch.prepend(SectionId::Table, &tables);
         Ok(())
     }
 
-    fn define_tags(&self, sections: &mut Sections<'_>) {
+    fn define_tags(&self, patch: &mut Patch<'_>) {
         let mut tags = TagSection::new();
         for func_type_idx in &self.tags {
             let kind = wasm_encoder::TagKind::Exception;
             tags.tag(wasm_encoder::TagType { kind, func_type_idx: *func_type_idx });
         }
-        sections.prepend(SectionId::Tag, &tags);
+        patch.prepend(SectionId::Tag, &tags);
     }
 
-    fn define_globals(&self, sections: &mut Sections<'_>, values: &[Constant]) -> Result<()> {
+    fn define_globals(&self, patch: &mut Patch<'_>, values: &[Constant]) -> Result<()> {
         let mut globals = GlobalSection::new();
         for ((module, name, ty), value) in self.globals.iter().zip(values) {
             let (Ok(ty), Some(value)) = (wasm_encoder::GlobalType::try_from(*ty), value.encoded())
@@ -421,18 +423,18 @@ impl Layout {
             };
             globals.global(ty, &value);
         }
-        sections.prepend(SectionId::Global, &globals);
+        patch.prepend(SectionId::Global, &globals);
         Ok(())
     }
 
     /// Puts the functions that `GOT.func` asks for into the table.
-    fn link_functions(&self, sections: &mut Sections<'_>) {
+    fn link_functions(&self, patch: &mut Patch<'_>) {
         if self.linked.is_empty() {
             return;
         }
         let mut elements = ElementSection::new();
         let offset = ConstExpr::i32_const(self.first_linked() as i32);
         elements.active(None, &offset, Elements::Functions(self.linked.as_slice().into()));
-        sections.append_all(SectionId::Element, &elements);
+        patch.append(SectionId::Element, &elements);
     }
 }

@@ -2,7 +2,7 @@
 //! could be grown until the host's memory is used up.
 
 use super::info::{ModuleInfo, Table};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unhostable};
 use wasm_encoder::TableSection;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasmparser::{Parser, Payload};
@@ -26,7 +26,7 @@ pub(super) fn check(info: &ModuleInfo) -> Result<()> {
         let reason = format!(
             "its tables have {entries} entries at the start, at most {MOST_AT_START} are hosted"
         );
-        return Err(Error::Unhostable { reason });
+        return unhostable(reason);
     }
     Ok(())
 }
@@ -48,11 +48,11 @@ pub(super) fn limited(wasm: &[u8], info: &ModuleInfo) -> Result<Option<TableSect
     };
     let mut tables = TableSection::new();
     for payload in Parser::new(0).parse_all(wasm) {
-        let Payload::TableSection(section) = payload.map_err(super::rewrite::unreadable)? else {
+        let Payload::TableSection(section) = payload? else {
             continue;
         };
         for (table, known) in section.into_iter().zip(&info.tables) {
-            let mut table = table.map_err(super::rewrite::unreadable)?;
+            let mut table = table?;
             if known.grown {
                 table.ty.maximum = Some(most(known));
             }
@@ -69,7 +69,7 @@ pub(super) fn limited(wasm: &[u8], info: &ModuleInfo) -> Result<Option<TableSect
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::{GuestModule, HeapPages};
+    use crate::{GuestModule, HeapPages};
 
     fn guest(tables: &str) -> Result<GuestModule> {
         let text = format!(

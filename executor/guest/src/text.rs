@@ -82,6 +82,45 @@ pub fn plural(noun: &str, count: impl TryInto<u64>) -> String {
     format!("{noun}{}", if is_one { "" } else { "s" })
 }
 
+/// Longest name that others are compared with, bytes.
+const LONGEST_WANTED: usize = 256;
+/// Steps of all comparisons of a name with others, at most: about 10 ms.
+const MOST_STEPS: usize = 10_000_000;
+
+/// Up to three names that resemble the wanted one: they contain it, are contained in it, or share
+/// most of its letters in order. Where comparing all takes too long, some names are left out.
+pub fn similar<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    if wanted.len() > LONGEST_WANTED {
+        return Vec::new();
+    }
+    let mut left = MOST_STEPS;
+    let mut scored: Vec<(usize, &str)> = names
+        .filter(|name| {
+            let rest = left.checked_sub((wanted.len() + 1) * (name.len() + 1));
+            left = rest.unwrap_or(left);
+            rest.is_some() && !name.is_empty()
+        })
+        .filter_map(|name| {
+            let distance = strsim::levenshtein(wanted, name);
+            let is_near = name.contains(wanted)
+                || wanted.contains(name)
+                || distance <= wanted.len().max(name.len()) / 2;
+            is_near.then_some((distance, name))
+        })
+        .collect();
+    scored.sort();
+    scored.dedup();
+    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Similar names as the end of a message; empty if there are none. Names of a guest are shown as
+/// by [`name`].
+#[must_use]
+pub fn near(candidates: &[String]) -> String {
+    let names: Vec<String> = candidates.iter().map(|candidate| name(candidate)).collect();
+    if names.is_empty() { String::new() } else { format!("; near: {}", names.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,10 @@
 //! Names and types of the functions of the storage.
 
-use crate::signature::Signature;
-use crate::signature::ValueType::{self, I64};
+use crate::Signature;
+use crate::ValueType::{self, I64};
+use touchstone_guest::imports::STORAGE;
 
-/// A host function of the storage.
+/// A host function of the storage, in the order of [`STORAGE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Function {
     /// `(key) -> value`.
@@ -40,16 +41,7 @@ impl Function {
     /// The import's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "ext_storage_get_version_1",
-            Self::Set => "ext_storage_set_version_1",
-            Self::Clear => "ext_storage_clear_version_1",
-            Self::NextKey => "ext_storage_next_key_version_1",
-            Self::Root => "ext_storage_root_version_1",
-            Self::Start => "ext_storage_start_transaction_version_1",
-            Self::Rollback => "ext_storage_rollback_transaction_version_1",
-            Self::Commit => "ext_storage_commit_transaction_version_1",
-        }
+        STORAGE[self as usize]
     }
 
     /// The import's type.

@@ -1,10 +1,7 @@
 //! Names and types of the functions of WASI preview 1.
 
-use crate::signature::Signature;
-use crate::signature::ValueType::{self, I32, I64};
-
-/// The module that WASI preview 1 is imported from.
-pub const MODULE: &str = "wasi_snapshot_preview1";
+use crate::Signature;
+use crate::ValueType::{self, I32, I64};
 
 macro_rules! functions {
     ($($function:ident $name:literal ($($param:ident),*);)*) => {

@@ -33,20 +33,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-/// The export that runs a module as a program.
-pub const START: &str = "_start";
-
-/// Whether an export of a component runs it as a program: `run` of `wasi:cli/run` of WASI
-/// preview 2, as [`ModuleInfo::exports`](crate::guest::ModuleInfo::exports) names it.
-#[must_use]
-pub fn is_command(export: &str) -> bool {
-    export.strip_prefix("wasi:cli/run@0.2.").is_some_and(|rest| rest.ends_with("#run"))
-}
-
 pub use files::Directory;
-pub use function::{Function, MODULE};
-
+pub use function::Function;
 pub use state::{EPOCH, Lines, MOST_OUTPUT, SEED, STEP};
+pub use touchstone_guest::imports::{START, WASI as MODULE, is_command};
 
 pub(crate) use answer::answer;
 pub(crate) use state::State;

@@ -67,7 +67,7 @@ impl Engine for Native {
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         match (
             self.support(strategy),
-            guest.info().refusal(strategy, self.features()),
+            strategy.refusal(guest.info(), self.features()),
             guests::find(guest),
         ) {
             (refused @ Support::Unsupported { .. }, _, _) => refused,

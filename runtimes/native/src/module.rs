@@ -58,7 +58,7 @@ impl Linked {
         config: &Config,
     ) -> Result<Self> {
         let info = guest.info();
-        let lacking = |what: &str| Error::Unhostable { reason: format!("it has no {what}") };
+        let lacking = |what: &str| Error::unhostable(format!("it has no {what}"));
         let exports = Exports::of(guest);
         let shared = Shared {
             entries: exports.iter().map(|export| known.entry(&export.name)).collect(),

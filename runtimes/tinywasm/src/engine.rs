@@ -90,7 +90,7 @@ impl Engine for TinyWasm {
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
-        let refusal = info.refusal(strategy, self.features());
+        let refusal = strategy.refusal(info, self.features());
         let refusal = refusal.or_else(|| info.import_refusal()).or_else(|| {
             (Class::of(strategy) == Class::OwnImage).then(|| info.image_refusal()).flatten()
         });

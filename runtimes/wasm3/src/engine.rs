@@ -73,8 +73,8 @@ impl Engine for Wasm3 {
     /// where that is dropped and not restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
-        let refusal = info
-            .refusal(strategy, self.features())
+        let refusal = strategy
+            .refusal(info, self.features())
             .or_else(|| match strategy.instance {
                 InstanceFrom::Recreate => info.image_refusal(),
                 _ => None,

@@ -79,7 +79,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     }
     let mut module = Module::new();
     rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm).map_err(
-        |error| Error::Unhostable { reason: format!("it cannot be rewritten for Wasm3: {error}") },
+        |error| Error::unhostable(format!("it cannot be rewritten for Wasm3: {error}")),
     )?;
     Ok(Rewritten { wasm: module.finish(), functions: rewriter.functions })
 }

@@ -74,8 +74,8 @@ impl Code {
             }
             rewritten = again;
         }
-        let reason = "the stack frames of its compiled code grow with every compilation".to_owned();
-        Err(Error::Unhostable { reason })
+        let reason = "the stack frames of its compiled code grow with every compilation";
+        Err(Error::unhostable(reason))
     }
 
     /// What `compiled` made before, of the same rewritten guest.

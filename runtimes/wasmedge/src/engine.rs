@@ -127,7 +127,7 @@ impl Engine for WasmEdge {
             && changes(strategy, &Config::default()).memory_of_ours;
         // An instance that is reused shows its clean content when it was made.
         let image_refusal = needs_image.then(|| info.image_refusal()).flatten();
-        support.unless(info.refusal(strategy, self.features()).or(image_refusal))
+        support.unless(strategy.refusal(info, self.features()).or(image_refusal))
     }
 
     fn maps_regions(&self, strategy: Strategy) -> Support {

@@ -82,9 +82,7 @@ impl Frames {
 
 #[cold]
 fn unreadable(reason: &str) -> Error {
-    Error::Unhostable {
-        reason: format!("the stack frames of its compiled code cannot be measured: {reason}"),
-    }
+    Error::unhostable(format!("the stack frames of its compiled code cannot be measured: {reason}"))
 }
 
 /// Frames by the address of their function.

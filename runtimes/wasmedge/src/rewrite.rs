@@ -23,14 +23,14 @@ use crate::calls::Calls;
 use crate::frames::Frames;
 use std::borrow::Cow;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{ADDED, GuestModule, MEMORY, is_bulk};
+use touchstone_executor::guest::{self, ADDED, GuestModule, MEMORY, is_bulk};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function,
     FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId,
     TypeSection, ValType,
 };
-use wasmparser::{BinaryReaderError, ExternalKind, FunctionBody, Operator, TypeRef};
+use wasmparser::{ExternalKind, FunctionBody, Operator, TypeRef};
 
 type Infallible = core::convert::Infallible;
 type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
@@ -98,10 +98,7 @@ pub(crate) fn rewrite(
     changes: Changes,
     frames: &Frames,
 ) -> Result<Rewritten, Error> {
-    let unreadable = |error: BinaryReaderError| Error::Invalid {
-        reason: error.message().to_owned(),
-        offset: error.offset(),
-    };
+    let unreadable = guest::Error::from;
     let mut calls = Calls::of(guest.wasm(), frames).map_err(unreadable)?;
     let mut added = Vec::new();
     let has_code = guest.info().functions > guest.info().imports.len();
@@ -140,9 +137,7 @@ pub(crate) fn rewrite(
     }
     let mut module = Module::new();
     rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm).map_err(
-        |error| Error::Unhostable {
-            reason: format!("it cannot be rewritten for WasmEdge: {error}"),
-        },
+        |error| Error::unhostable(format!("it cannot be rewritten for WasmEdge: {error}")),
     )?;
     let has_start = rewriter.start.is_some();
     let (wasm, added) = (module.finish(), rewriter.added);

@@ -9,13 +9,9 @@
 
 use std::borrow::Cow;
 use touchstone_executor::Error;
-use touchstone_executor::guest::is_bulk;
-use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
-use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, GlobalSection,
-    GlobalType, ImportSection, Instruction, Module, RawSection, SectionId, TypeSection, ValType,
-};
-use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
+use touchstone_executor::guest::{Body, Patch, Rewrite, is_bulk};
+use wasm_encoder::{BlockType, ConstExpr, ExportKind, ValType};
+use wasmparser::Operator;
 
 /// Name under which a start function is exported.
 pub(crate) const START: &str = "__touchstone_start";
@@ -33,269 +29,63 @@ pub(crate) struct Changes {
     pub(crate) clock: bool,
 }
 
-type Infallible = core::convert::Infallible;
-type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
-
 /// The module with the changes; as it was where there are none.
 pub(crate) fn rewrite(wasm: &[u8], changes: Changes) -> Result<Cow<'_, [u8]>, Error> {
     if !changes.start && !changes.clock {
         return Ok(Cow::Borrowed(wasm));
     }
-    let unfit = |error: String| Error::Unhostable {
-        reason: format!("it cannot be rewritten for Wasmer: {error}"),
-    };
-    let layout = Layout::of(wasm).map_err(|error| unfit(error.to_string()))?;
-    let mut rewriter = Rewriter {
-        start: layout.start.filter(|_| changes.start),
-        clock: changes.clock.then_some(Clock {
-            function: layout.imported_functions,
-            ty: layout.types,
-            global: layout.globals,
-        }),
-        seen: [false; 3],
-    };
-    let mut module = Module::new();
-    rewriter
-        .parse_core_module(&mut module, Parser::new(0), &layout.without_start)
-        .map_err(|error| unfit(error.to_string()))?;
-    Ok(Cow::Owned(module.finish()))
-}
-
-/// What has to be known before anything is written.
-struct Layout {
-    /// The module without its start section.
-    without_start: Vec<u8>,
-    start: Option<u32>,
-    types: u32,
-    imported_functions: u32,
-    globals: u32,
-}
-
-impl Layout {
-    fn of(wasm: &[u8]) -> Result<Self, wasmparser::BinaryReaderError> {
-        let mut module = Module::new();
-        let (mut start, mut types, mut imported_functions, mut globals) = (None, 0, 0, 0);
-        for payload in Parser::new(0).parse_all(wasm) {
-            let payload = payload?;
-            match &payload {
-                Payload::StartSection { func, .. } => {
-                    start = Some(*func);
-                    continue;
-                }
-                Payload::TypeSection(section) => {
-                    for group in section.clone() {
-                        types += group?.types().len() as u32;
-                    }
-                }
-                Payload::ImportSection(section) => {
-                    for import in section.clone().into_imports() {
-                        match import?.ty {
-                            TypeRef::Func(_) => imported_functions += 1,
-                            TypeRef::Global(_) => globals += 1,
-                            _ => {}
-                        }
-                    }
-                }
-                Payload::GlobalSection(section) => globals += section.count(),
-                _ => {}
-            }
-            if let Some((id, range)) = payload.as_section() {
-                module.section(&RawSection { id, data: &wasm[range] });
-            }
-        }
-        Ok(Self { without_start: module.finish(), start, types, imported_functions, globals })
+    let mut patch = Patch::of(wasm)?;
+    if changes.clock {
+        let function = patch.import(CLOCK.0, CLOCK.1, &[], &[]);
+        let global = patch.global(ValType::I32, &ConstExpr::i32_const(TICKS));
+        patch.rewrite(&mut Clock { function, global })?;
     }
+    if changes.start
+        && let Some(start) = patch.remove_start()
+    {
+        patch.export(START, ExportKind::Func, start);
+    }
+    Ok(Cow::Owned(patch.finish()?))
 }
 
-/// Where the additions for the clock are.
-#[derive(Clone, Copy)]
+/// Counts down at functions and loops, and looks at the clock at zero and before bulk instructions.
 struct Clock {
-    /// Index of the imported function, behind all other imported ones.
+    /// Index of the imported function.
     function: u32,
-    /// Index of its type, behind all others.
-    ty: u32,
-    /// Index of the count, behind all other globals.
+    /// Index of the count.
     global: u32,
 }
 
-struct Rewriter {
-    start: Option<u32>,
-    clock: Option<Clock>,
-    /// Whether a section of types, imports, globals was written.
-    seen: [bool; 3],
-}
-
-const TYPES: usize = 0;
-const IMPORTS: usize = 1;
-const GLOBALS: usize = 2;
-
-impl Rewriter {
-    fn add_import(clock: Clock, imports: &mut ImportSection) {
-        imports.import(CLOCK.0, CLOCK.1, EntityType::Function(clock.ty));
-    }
-
-    fn add_global(globals: &mut GlobalSection) {
-        let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
-        globals.global(ty, &ConstExpr::i32_const(TICKS));
-    }
-}
-
 impl Clock {
-    fn count(self, function: &mut wasm_encoder::Function) {
-        for instruction in [
-            Instruction::GlobalGet(self.global),
-            Instruction::I32Const(1),
-            Instruction::I32Sub,
-            Instruction::GlobalSet(self.global),
-            Instruction::GlobalGet(self.global),
-            Instruction::I32Eqz,
-            Instruction::If(BlockType::Empty),
-        ] {
-            function.instruction(&instruction);
-        }
-        self.look(function);
-        function.instruction(&Instruction::End);
+    fn count(&self, body: &mut Body<'_>) {
+        let mut code = body.code();
+        code.global_get(self.global).i32_const(1).i32_sub().global_set(self.global);
+        code.global_get(self.global).i32_eqz().if_(BlockType::Empty);
+        self.look(body);
+        body.code().end();
     }
 
-    fn look(self, function: &mut wasm_encoder::Function) {
-        for instruction in [
-            // First: the host may stop the guest, whose instance is used further.
-            Instruction::I32Const(TICKS),
-            Instruction::GlobalSet(self.global),
-            Instruction::Call(self.function),
-        ] {
-            function.instruction(&instruction);
-        }
+    fn look(&self, body: &mut Body<'_>) {
+        // The count first: the host may stop the guest, whose instance is used further.
+        body.code().i32_const(TICKS).global_set(self.global).call(self.function);
     }
 }
 
-impl Reencode for Rewriter {
-    type Error = Infallible;
-
-    fn function_index(&mut self, index: u32) -> Step<u32> {
-        Ok(match self.clock {
-            Some(clock) if index >= clock.function => index + 1,
-            _ => index,
-        })
+impl Rewrite for Clock {
+    fn enter(&mut self, body: &mut Body<'_>) {
+        self.count(body);
     }
 
-    fn parse_type_section(
-        &mut self,
-        types: &mut TypeSection,
-        section: wasmparser::TypeSectionReader<'_>,
-    ) -> Step {
-        utils::parse_type_section(self, types, section)?;
-        self.seen[TYPES] = true;
-        if self.clock.is_some() {
-            types.ty().function([], []);
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        if is_bulk(operator) {
+            self.look(body);
         }
-        Ok(())
-    }
-
-    fn parse_import_section(
-        &mut self,
-        imports: &mut ImportSection,
-        section: wasmparser::ImportSectionReader<'_>,
-    ) -> Step {
-        utils::parse_import_section(self, imports, section)?;
-        self.seen[IMPORTS] = true;
-        if let Some(clock) = self.clock {
-            Self::add_import(clock, imports);
+        let is_loop = matches!(operator, Operator::Loop { .. });
+        if is_loop {
+            body.keep(operator);
+            self.count(body);
         }
-        Ok(())
-    }
-
-    fn parse_global_section(
-        &mut self,
-        globals: &mut GlobalSection,
-        section: wasmparser::GlobalSectionReader<'_>,
-    ) -> Step {
-        utils::parse_global_section(self, globals, section)?;
-        self.seen[GLOBALS] = true;
-        if self.clock.is_some() {
-            Self::add_global(globals);
-        }
-        Ok(())
-    }
-
-    /// A module without types, imports or globals gets sections of its own.
-    fn intersperse_section_hook(
-        &mut self,
-        module: &mut Module,
-        _after: Option<SectionId>,
-        before: Option<SectionId>,
-    ) -> Step {
-        let Some(clock) = self.clock else { return Ok(()) };
-        let place = before.map_or(u8::MAX, place_of);
-        if !self.seen[TYPES] && place > place_of(SectionId::Type) {
-            self.seen[TYPES] = true;
-            let mut types = TypeSection::new();
-            types.ty().function([], []);
-            module.section(&types);
-        }
-        if !self.seen[IMPORTS] && place > place_of(SectionId::Import) {
-            self.seen[IMPORTS] = true;
-            let mut imports = ImportSection::new();
-            Self::add_import(clock, &mut imports);
-            module.section(&imports);
-        }
-        if !self.seen[GLOBALS] && place > place_of(SectionId::Global) {
-            self.seen[GLOBALS] = true;
-            let mut globals = GlobalSection::new();
-            Self::add_global(&mut globals);
-            module.section(&globals);
-        }
-        Ok(())
-    }
-
-    fn parse_export_section(
-        &mut self,
-        exports: &mut ExportSection,
-        section: wasmparser::ExportSectionReader<'_>,
-    ) -> Step {
-        utils::parse_export_section(self, exports, section)?;
-        if let Some(start) = self.start {
-            exports.export(START, ExportKind::Func, self.function_index(start)?);
-        }
-        Ok(())
-    }
-
-    fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Step {
-        let Some(clock) = self.clock else {
-            return utils::parse_function_body(self, code, body);
-        };
-        let mut function = self.new_function_with_parsed_locals(&body)?;
-        clock.count(&mut function);
-        let mut operators = body.get_operators_reader()?;
-        while !operators.eof() {
-            let operator = operators.read()?;
-            if is_bulk(&operator) {
-                clock.look(&mut function);
-            }
-            let is_loop = matches!(operator, Operator::Loop { .. });
-            function.instruction(&self.instruction(operator)?);
-            if is_loop {
-                clock.count(&mut function);
-            }
-        }
-        code.function(&function);
-        Ok(())
-    }
-}
-
-/// Place of a section in a module, for those before which something is added.
-fn place_of(id: SectionId) -> u8 {
-    match id {
-        // They may stand anywhere.
-        SectionId::Custom => 0,
-        SectionId::Type => 1,
-        SectionId::Import => 2,
-        SectionId::Function => 3,
-        SectionId::Table => 4,
-        SectionId::Memory => 5,
-        SectionId::Tag => 6,
-        SectionId::Global => 7,
-        _ => 8,
+        is_loop
     }
 }
 

@@ -43,7 +43,7 @@ impl Class {
 
 /// Why a strategy is unsupported for a module.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
-    if let Some(reason) = info.refusal(strategy, Features::WASM2) {
+    if let Some(reason) = strategy.refusal(info, Features::WASM2) {
         return Some(reason);
     }
     if Class::of(strategy) == Class::OwnImage {

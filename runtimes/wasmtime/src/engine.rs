@@ -139,8 +139,8 @@ impl Engine for Wasmtime {
         let info = guest.info();
         let refusal = match &info.component {
             Some(component) => component::refusal(strategy, info, component),
-            None => info
-                .refusal(strategy, self.features())
+            None => strategy
+                .refusal(info, self.features())
                 .or_else(|| info.import_refusal())
                 .or_else(|| slots(strategy, info))
                 .or_else(|| collected::refusal(strategy, info)),
@@ -238,7 +238,7 @@ impl Engine for Wasmtime {
         if guest.info().component.is_some() {
             if config.region.is_some() {
                 let reason = "a component has memories of its own, without a shared region";
-                return Err(Error::Unhostable { reason: reason.to_owned() });
+                return Err(Error::unhostable(reason));
             }
             let load = |engine: &_| load_component(code, id, engine, strategy.code);
             let loaded = component::Loaded::new(id, compiler, guest, strategy, config, load)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::{
     Config, Engine, Error, Instance, MemoryFrom, Module, Outcome, Strategy, Support, Trap, TrapKind,
 };
@@ -348,7 +348,7 @@ fn heap_pages_of_a_component_cannot_be_changed() {
         HeapPages { extra: 0, growth: Growth::Fixed },
     ] {
         let error = GuestModule::new("component", &bytes, heap).unwrap_err();
-        assert!(matches!(error, Error::Unhostable { .. }), "{error}");
+        assert!(matches!(error, guest::Error::Unhostable { .. }), "{error}");
     }
 }
 

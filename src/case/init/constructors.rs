@@ -38,7 +38,7 @@ pub fn constructed(
     wasm: &[u8],
     info: &ModuleInfo,
     export: &str,
-) -> touchstone_executor::Result<Option<Constructed>> {
+) -> touchstone_executor::guest::Result<Option<Constructed>> {
     let names = if info.component.is_some() { Vec::new() } else { constructors(info, export) };
     if names.is_empty() {
         return Ok(None);

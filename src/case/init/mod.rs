@@ -12,7 +12,8 @@ pub use constructors::{Constructed, Means, constructed};
 use touchstone_executor::Signature;
 #[cfg(feature = "wizer")]
 use touchstone_executor::guest::with_definitions;
-use touchstone_executor::guest::{ModuleInfo, similar, unpack};
+use touchstone_executor::guest::{self, ModuleInfo, unpack};
+use touchstone_executor::text::{near, similar};
 
 /// Why a guest cannot be pre-initialised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,7 +90,7 @@ pub enum InitError {
 /// [`InitError`].
 pub fn initialized(bytes: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
     let invalid =
-        |error: touchstone_executor::Error| InitError::Invalid { reason: error.to_string() };
+        |error: guest::Error| InitError::Invalid { reason: error.to_string() };
     let wasm = unpack(bytes).map_err(invalid)?;
     let info = ModuleInfo::read(&wasm).map_err(invalid)?;
     if info.component.is_some() {
@@ -97,7 +98,7 @@ pub fn initialized(bytes: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
     }
     let Some(found) = info.exports.iter().find(|candidate| candidate.name == export) else {
         let names = info.exports.iter().map(|export| export.name.as_str());
-        let near = touchstone_executor::near(&similar(export, names));
+        let near = near(&similar(export, names));
         return Err(InitError::NoExport { export: export.to_owned(), near });
     };
     if found.signature.as_ref() != Some(&Signature::default()) {

@@ -9,7 +9,7 @@ use folder::Folder;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::{Config, Engine, Execution, Module, Strategy, Support};
 use touchstone_systems::host::{Catalogue, File, Files, Guest, Load, Most};
 
@@ -125,7 +125,7 @@ impl Loader {
     }
 }
 
-fn guest(name: &str, wasm: &[u8]) -> touchstone_executor::Result<GuestModule> {
+fn guest(name: &str, wasm: &[u8]) -> guest::Result<GuestModule> {
     // A component brings the limits of its memories.
     let is_component = wasmparser::Parser::is_component(wasm);
     let growth = if is_component { Growth::default() } else { Growth::UpTo(MAX_PAGES) };

@@ -7,7 +7,7 @@ use super::{Refusal, text_of};
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use touchstone_executor::guest::{self, GuestModule};
+use touchstone_executor::guest::{GuestModule, composed};
 use touchstone_executor::{Module, text};
 
 /// Loads guests for calls by several threads.
@@ -199,7 +199,7 @@ impl Catalogue {
         let load = || {
             let mut wasm = files.read(found)?;
             if let Some(target) = target {
-                wasm = guest::composed(&wasm, &files.read(target)?)?;
+                wasm = composed(&wasm, &files.read(target)?)?;
             }
             self.loader.load(&name, &wasm)
         };
@@ -215,7 +215,7 @@ impl Catalogue {
 fn find(files: &dyn Files, kind: &'static str, name: &str) -> Result<Found, Refusal> {
     files.find(name).ok_or_else(|| {
         let names = files.names();
-        let similar = guest::similar(name, names.iter().map(|name| &**name));
+        let similar = text::similar(name, names.iter().map(|name| &**name));
         let similar = similar.iter().map(|name| text::name(name)).collect();
         Refusal::Unknown { kind, name: text::name(name), similar }
     })

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
-use touchstone_executor::guest::{FunctionExport, FunctionType, similar};
+use touchstone_executor::guest::{FunctionExport, FunctionType};
 use touchstone_executor::{ExportId, Instance, Module, Outcome, text};
 
 pub(super) struct Loaded {
@@ -63,7 +63,7 @@ impl Loaded {
             None => Err(Refusal::Unknown {
                 kind: "function",
                 name: text::name(name),
-                similar: similar(name, self.functions.keys().map(String::as_str)),
+                similar: text::similar(name, self.functions.keys().map(String::as_str)),
             }),
         }
     }

@@ -44,7 +44,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::ResetterMut;
-use touchstone_executor::{Error, Result};
+use touchstone_executor::{Error, Result, TrapKind};
 use trap::{Stop, text, translate};
 use wasm3_sys as ffi;
 
@@ -149,7 +149,7 @@ impl Machine {
                 let reason = text(result);
                 ffi::m3_FreeModule(module);
                 // Wasm3 places data before elements, others after them.
-                let kind = shared.info().segment_trap.clone();
+                let kind = shared.info().segment_trap.map(TrapKind::from);
                 return Err(match trap::of_segment(&reason).map(|own| kind.unwrap_or(own)) {
                     Some(kind) => Error::Instantiation { trap: kind.into() },
                     None => failed(reason),

@@ -6,7 +6,7 @@ use touchstone_executor::guest::{HeapPages, ModuleInfo};
 const NONE: Changes = Changes { memory_of_ours: false, clock: false };
 const ALL: Changes = Changes { memory_of_ours: true, clock: true };
 
-fn rewritten(text: &str, changes: Changes) -> (Rewritten, Result<ModuleInfo, Error>) {
+fn rewritten(text: &str, changes: Changes) -> (Rewritten, guest::Result<ModuleInfo>) {
     let bytes = wat::parse_str(text).unwrap();
     let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
     let rewritten = rewrite(&guest, changes, &Frames::default()).unwrap();

@@ -82,11 +82,11 @@ impl CodecModule {
             let interface_index = component.get_export_index(None, interface);
             interface_index
                 .and_then(|interface| component.get_export_index(Some(&interface), name))
-                .ok_or_else(|| Error::Unhostable {
-                    reason: format!(
+                .ok_or_else(|| {
+                    Error::unhostable(format!(
                         "{} is not a codec: it does not export {name} in {interface}",
                         guest.name()
-                    ),
+                    ))
                 })
         })?;
         let pre = Linker::new(&engine).instantiate_pre(&component).map_err(failed())?;

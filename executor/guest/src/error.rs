@@ -1,0 +1,77 @@
+//! Reasons why bytes are no usable guest.
+
+use std::fmt;
+use wasmparser::BinaryReaderError;
+
+/// Result of reading or rewriting a guest.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The bytes are no guest that can be hosted. The message names the remedy, if there is one.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes are neither a module nor a compressed blob of one.
+    #[error("not a WebAssembly module: {reason}")]
+    NotAModule {
+        /// What the bytes look like instead.
+        reason: String,
+    },
+    /// The bytes are a module, but not a valid one.
+    #[error("the module does not validate: {reason} (at offset {offset:#x})")]
+    Invalid {
+        /// The validator's message.
+        reason: String,
+        /// Offset in the module, bytes.
+        offset: usize,
+    },
+    /// The compressed blob cannot be unpacked.
+    #[error("cannot unpack the compressed blob: {reason}")]
+    Blob {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The module needs an unsupported feature, or exceeds a limit.
+    #[error("the module cannot be hosted: {reason}")]
+    Unhostable {
+        /// The feature or the limit.
+        reason: String,
+    },
+    /// A segment does not fit, so every instantiation traps.
+    #[error("the guest traps when it is instantiated: {0}")]
+    Segment(SegmentTrap),
+}
+
+impl Error {
+    /// The module needs what nobody here has, for this reason.
+    pub fn unhostable(reason: impl Into<String>) -> Self {
+        Self::Unhostable { reason: reason.into() }
+    }
+}
+
+/// An [`Error::Unhostable`] as a result.
+pub(crate) fn unhostable<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::unhostable(reason))
+}
+
+impl From<BinaryReaderError> for Error {
+    fn from(error: BinaryReaderError) -> Self {
+        Self::Invalid { reason: error.message().to_owned(), offset: error.offset() }
+    }
+}
+
+/// The trap of an instantiation whose segments do not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentTrap {
+    /// A data segment lies outside its memory.
+    Memory,
+    /// An element segment lies outside its table.
+    Table,
+}
+
+impl fmt::Display for SegmentTrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "a data segment lies outside the memory",
+            Self::Table => "an element segment lies outside the table",
+        })
+    }
+}

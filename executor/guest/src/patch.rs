@@ -1,0 +1,586 @@
+//! The pass that all rewriting shares: additions to the index spaces of a module, and other
+//! instructions in its functions.
+//!
+//! Only sections that change are encoded anew; everything else, including instructions that stay,
+//! is copied byte for byte. The name section is kept unless functions get other indices; other
+//! custom sections are dropped.
+
+use super::constants::Constant;
+use super::info::{ALL_PAGES, MemoryLimits};
+use super::layout::Layout;
+use super::supplied;
+use crate::error::{Error, Result, unhostable};
+use crate::signature::Value;
+use std::borrow::Cow;
+use std::convert::Infallible;
+use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
+use wasm_encoder::{
+    CodeSection, ConstExpr, ElementSection, Encode, EntityType, ExportKind, ExportSection,
+    Function, FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction,
+    InstructionSink, MemorySection, MemoryType, RawSection, SectionId, StartSection, TableSection,
+    TableType, TypeSection, ValType,
+};
+use wasmparser::{
+    BinaryReader, CodeSectionReader, ElementSectionReader, ExportSectionReader, FunctionBody,
+    GlobalSectionReader, MemorySectionReader, Operator, Parser, Payload, TableSectionReader,
+};
+
+/// A module that is being rewritten.
+///
+/// Additions come behind the module's own items of their kind, so that only functions get other
+/// indices, and only where functions are [imported](Self::import). Imports are therefore added
+/// before all that names a function.
+pub struct Patch<'a> {
+    wasm: &'a [u8],
+    layout: Layout,
+    sections: Sections<'a>,
+    /// The functions whose indices change, and by how much.
+    shift: Shift,
+    /// Whether the code has the new indices.
+    is_shifted: bool,
+    imports: ImportSection,
+    types: TypeSection,
+    functions: FunctionSection,
+    tables: TableSection,
+    globals: GlobalSection,
+    exports: ExportSection,
+    code: CodeSection,
+}
+
+/// Rewrites the instructions of functions, one after the other.
+pub trait Rewrite {
+    /// Adds instructions at the start of a function.
+    fn enter(&mut self, _: &mut Body<'_>) {}
+
+    /// Adds instructions before an operator, or instead of it; returns `true` if the operator is
+    /// not to follow.
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool;
+}
+
+impl<F: FnMut(&mut Body<'_>, &Operator<'_>) -> bool> Rewrite for F {
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        self(body, operator)
+    }
+}
+
+/// The function that is being rewritten.
+pub struct Body<'a> {
+    /// Index of the function in the original module.
+    pub function: u32,
+    /// Number of its locals, parameters included, without those that are added.
+    pub locals: u32,
+    code: Vec<u8>,
+    /// Locals that are added: number and type.
+    added: Vec<(u32, ValType)>,
+    shift: Shift,
+    /// The operator's bytes.
+    operator: &'a [u8],
+}
+
+impl Body<'_> {
+    /// The place for further instructions. Indices of functions are those of the new module.
+    pub fn code(&mut self) -> InstructionSink<'_> {
+        InstructionSink::new(&mut self.code)
+    }
+
+    /// Adds an instruction.
+    pub fn emit(&mut self, instruction: &Instruction<'_>) {
+        instruction.encode(&mut self.code);
+    }
+
+    /// Adds the operator itself, for additions behind it.
+    pub fn keep(&mut self, operator: &Operator<'_>) {
+        match *operator {
+            Operator::Call { function_index } => self.emit(&Instruction::Call(self.index(function_index))),
+            Operator::ReturnCall { function_index } => {
+                self.emit(&Instruction::ReturnCall(self.index(function_index)));
+            }
+            Operator::RefFunc { function_index } => {
+                self.emit(&Instruction::RefFunc(self.index(function_index)));
+            }
+            _ => self.code.extend(self.operator),
+        }
+    }
+
+    fn index(&self, function: u32) -> u32 {
+        self.shift.index(function)
+    }
+
+    /// Adds locals behind those of the function, once for all.
+    pub fn add_locals(&mut self, locals: &[(u32, ValType)]) {
+        self.added = locals.to_vec();
+    }
+
+    /// Bytes of the instructions so far.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.code.len()
+    }
+}
+
+impl<'a> Patch<'a> {
+    /// Begins with a module as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be read.
+    pub fn of(wasm: &'a [u8]) -> Result<Self> {
+        let layout = Layout::of(wasm)?;
+        Ok(Self {
+            wasm,
+            sections: Sections::of(wasm)?,
+            shift: Shift { first: layout.imported.functions, by: 0 },
+            is_shifted: false,
+            layout,
+            imports: ImportSection::new(),
+            types: TypeSection::new(),
+            functions: FunctionSection::new(),
+            tables: TableSection::new(),
+            globals: GlobalSection::new(),
+            exports: ExportSection::new(),
+            code: CodeSection::new(),
+        })
+    }
+
+    /// The bytes of the module as it was.
+    #[must_use]
+    pub fn original(&self) -> &'a [u8] {
+        self.wasm
+    }
+
+    /// The declarations of the module as it was.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The index that a function of the module has in the new one.
+    #[must_use]
+    pub fn function_index(&self, old: u32) -> u32 {
+        self.shift.index(old)
+    }
+
+    /// Adds a type of functions; returns its index.
+    pub fn ty(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
+        let index = self.layout.types.len() as u32 + self.types.len();
+        self.types.ty().function(params.iter().copied(), results.iter().copied());
+        index
+    }
+
+    /// Imports a function, behind those that the module imports; returns its index.
+    pub fn import(
+        &mut self,
+        module: &str,
+        name: &str,
+        params: &[ValType],
+        results: &[ValType],
+    ) -> u32 {
+        debug_assert!(!self.is_shifted && self.functions.is_empty(), "imports come first");
+        let ty = self.ty(params, results);
+        self.imports.import(module, name, EntityType::Function(ty));
+        self.shift.by += 1;
+        self.shift.first + self.shift.by - 1
+    }
+
+    /// Adds a mutable global; returns its index.
+    pub fn global(&mut self, val_type: ValType, value: &ConstExpr) -> u32 {
+        let index = self.layout.globals.len() as u32 + self.globals.len();
+        self.globals.global(GlobalType { val_type, mutable: true, shared: false }, value);
+        index
+    }
+
+    /// Adds a table; returns its index.
+    pub fn table(&mut self, ty: TableType) -> u32 {
+        let index = self.layout.tables.len() as u32 + self.tables.len();
+        self.tables.table(ty);
+        index
+    }
+
+    /// Adds a function; returns its index. The indices in its body are those of the new module.
+    pub fn function(&mut self, ty: u32, body: &Function) -> u32 {
+        let index = self.layout.functions.len() as u32 + self.shift.by + self.functions.len();
+        self.functions.function(ty);
+        self.code.function(body);
+        index
+    }
+
+    /// Adds an export. A function's index is that of the new module.
+    pub fn export(&mut self, name: &str, kind: ExportKind, index: u32) {
+        self.exports.export(name, kind, index);
+    }
+
+    /// Sets the start function, by its index in the original module or as an added function.
+    pub fn start(&mut self, function_index: u32) {
+        self.replace(SectionId::Start, &StartSection { function_index });
+    }
+
+    /// Removes the start section; returns its function's index in the new module.
+    pub fn remove_start(&mut self) -> Option<u32> {
+        self.sections.remove(SectionId::Start);
+        self.layout.start.map(|start| self.shift.index(start))
+    }
+
+    /// Removes a section.
+    pub fn remove(&mut self, id: SectionId) {
+        self.sections.remove(id);
+    }
+
+    /// Replaces a section, which has the indices of the original module.
+    pub fn replace(&mut self, id: SectionId, section: &impl Encode) {
+        self.sections.replace(id, section);
+    }
+
+    /// Replaces the imports, of which as many are functions as before.
+    pub fn replace_imports(&mut self, imports: &ImportSection) {
+        match imports.is_empty() {
+            true => self.remove(SectionId::Import),
+            false => self.replace(SectionId::Import, imports),
+        }
+    }
+
+    /// Adds the entries of a section before those that the module has, for definitions in the
+    /// place of imports.
+    pub fn prepend(&mut self, id: SectionId, section: &impl Encode) {
+        self.sections.prepend(id, section);
+    }
+
+    /// Adds the entries of a section behind those that the module has. Entries with an index are
+    /// added with the function for their kind.
+    pub fn append(&mut self, id: SectionId, section: &impl Encode) {
+        self.sections.append(id, section);
+    }
+
+    /// Gives the first memory these limits; the others grow to at most `others` pages.
+    pub(crate) fn limit_memories(&mut self, limits: MemoryLimits, others: u32) -> Result<()> {
+        self.sections.limit_memories(limits, others)
+    }
+
+    /// Gives the memory these limits.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be read.
+    pub fn set_memory(&mut self, limits: MemoryLimits) -> Result<()> {
+        self.limit_memories(limits, ALL_PAGES)
+    }
+
+    /// Defines the imported globals as constants of these numbers, and writes constants in the
+    /// place of constant expressions that read them or compute.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be read.
+    pub fn define_globals(&mut self, values: Vec<Value>) -> Result<()> {
+        let constants: Vec<_> = values.into_iter().map(Constant::Number).collect();
+        let mut globals = GlobalSection::new();
+        for (ty, value) in self.layout.globals.iter().zip(&constants) {
+            let ty = GlobalType::try_from(*ty).ok().zip(value.encoded());
+            let Some((ty, value)) = ty else { return unhostable("a global has an unknown type") };
+            globals.global(ty, &value);
+        }
+        supplied::fold(self, constants)?;
+        self.prepend(SectionId::Global, &globals);
+        Ok(())
+    }
+
+    /// Rewrites the instructions of all functions.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be read.
+    pub fn rewrite(&mut self, rewrite: &mut impl Rewrite) -> Result<()> {
+        let shift = match self.is_shifted {
+            true => Shift { first: 0, by: 0 },
+            false => self.shift,
+        };
+        let Some(code) = self.sections.get(SectionId::Code) else { return Ok(()) };
+        let reader = CodeSectionReader::new(BinaryReader::new(code, 0))?;
+        let mut content = Vec::with_capacity(code.len());
+        reader.count().encode(&mut content);
+        for (body, function) in reader.into_iter().zip(self.layout.imported.functions..) {
+            let params = self.layout.function(function).map_or(0, |ty| ty.params().len());
+            rewritten(code, &body?, (function, params as u32), shift, rewrite)?.encode(&mut content);
+        }
+        self.is_shifted |= shift.by > 0;
+        self.sections.put(SectionId::Code, content);
+        Ok(())
+    }
+
+    /// The new module.
+    ///
+    /// # Errors
+    ///
+    /// When the module has types that the encoder does not know.
+    pub fn finish(mut self) -> Result<Vec<u8>> {
+        if self.shift.by > 0 {
+            if !self.is_shifted {
+                self.rewrite(&mut |_: &mut Body<'_>, _: &Operator<'_>| false)?;
+            }
+            self.shift_sections()?;
+        }
+        let Self { sections, imports, types, functions, tables, globals, exports, code, .. } = self;
+        let mut sections = sections;
+        sections.append(SectionId::Import, &imports);
+        sections.append(SectionId::Type, &types);
+        sections.append(SectionId::Function, &functions);
+        sections.append(SectionId::Table, &tables);
+        sections.append(SectionId::Global, &globals);
+        sections.append(SectionId::Export, &exports);
+        sections.append(SectionId::Code, &code);
+        Ok(sections.finish())
+    }
+
+    /// Gives the functions that sections beside the code name their new indices.
+    fn shift_sections(&mut self) -> Result<()> {
+        let mut shift = self.shift;
+        let unknown = |error| Error::unhostable(format!("it cannot be rewritten: {error}"));
+        let section = |sections: &Sections<'_>, id| sections.get(id).map(<[u8]>::to_vec);
+        if let Some(old) = section(&self.sections, SectionId::Table) {
+            let mut tables = TableSection::new();
+            let reader = TableSectionReader::new(BinaryReader::new(&old, 0))?;
+            shift.parse_table_section(&mut tables, reader).map_err(unknown)?;
+            self.replace(SectionId::Table, &tables);
+        }
+        if let Some(old) = section(&self.sections, SectionId::Global) {
+            let mut globals = GlobalSection::new();
+            let reader = GlobalSectionReader::new(BinaryReader::new(&old, 0))?;
+            shift.parse_global_section(&mut globals, reader).map_err(unknown)?;
+            self.replace(SectionId::Global, &globals);
+        }
+        if let Some(old) = section(&self.sections, SectionId::Export) {
+            let mut exports = ExportSection::new();
+            let reader = ExportSectionReader::new(BinaryReader::new(&old, 0))?;
+            shift.parse_export_section(&mut exports, reader).map_err(unknown)?;
+            self.replace(SectionId::Export, &exports);
+        }
+        if let Some(old) = section(&self.sections, SectionId::Element) {
+            let mut elements = ElementSection::new();
+            let reader = ElementSectionReader::new(BinaryReader::new(&old, 0))?;
+            shift.parse_element_section(&mut elements, reader).map_err(unknown)?;
+            self.replace(SectionId::Element, &elements);
+        }
+        if let Some(old) = self.sections.get(SectionId::Start) {
+            let function_index = shift.index(leading_number(old).0);
+            self.replace(SectionId::Start, &StartSection { function_index });
+        }
+        self.remove(SectionId::Custom);
+        Ok(())
+    }
+}
+
+/// One function with other instructions. `code` is the content of its section.
+fn rewritten(
+    code: &[u8],
+    body: &FunctionBody<'_>,
+    (function, params): (u32, u32),
+    shift: Shift,
+    rewrite: &mut impl Rewrite,
+) -> Result<Vec<u8>> {
+    let mut locals = params;
+    for local in body.get_locals_reader()? {
+        locals = locals.saturating_add(local?.0);
+    }
+    let mut operators = body.get_operators_reader()?;
+    let declared = &code[body.range().start..operators.original_position()];
+    let mut new =
+        Body { function, locals, code: Vec::new(), added: Vec::new(), shift, operator: &[] };
+    rewrite.enter(&mut new);
+    while !operators.eof() {
+        let (operator, start) = operators.read_with_offset()?;
+        new.operator = &code[start..operators.original_position()];
+        if !rewrite.operator(&mut new, &operator) {
+            new.keep(&operator);
+        }
+    }
+    let mut rewritten = Vec::with_capacity(declared.len() + new.code.len());
+    if new.added.is_empty() {
+        rewritten.extend(declared);
+    } else {
+        let (groups, declared) = leading_number(declared);
+        (groups + new.added.len() as u32).encode(&mut rewritten);
+        rewritten.extend(declared);
+        for (count, ty) in &new.added {
+            count.encode(&mut rewritten);
+            ty.encode(&mut rewritten);
+        }
+    }
+    rewritten.extend(new.code);
+    Ok(rewritten)
+}
+
+/// The functions from one index on, which get higher ones.
+#[derive(Clone, Copy)]
+struct Shift {
+    first: u32,
+    by: u32,
+}
+
+impl Shift {
+    fn index(self, function: u32) -> u32 {
+        if function < self.first { function } else { function + self.by }
+    }
+}
+
+impl Reencode for Shift {
+    type Error = Infallible;
+
+    fn function_index(&mut self, function: u32) -> Result<u32, ReencodeError> {
+        Ok(self.index(function))
+    }
+}
+
+/// The sections of a module, in the order in which a module must have them.
+pub(super) struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
+
+impl<'a> Sections<'a> {
+    pub(super) fn of(wasm: &'a [u8]) -> Result<Self> {
+        let (mut sections, mut custom_sections) = (Vec::new(), Vec::new());
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload?;
+            if let Payload::CustomSection(custom) = &payload {
+                if custom.name() == "name" {
+                    custom_sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
+                }
+            } else if let Some((id, range)) = payload.as_section()
+                && let Some(id) = section_id(id)
+            {
+                sections.push((id, Cow::Borrowed(&wasm[range])));
+            }
+        }
+        // They may stand anywhere; at the end they are in nobody's way.
+        sections.append(&mut custom_sections);
+        Ok(Self(sections))
+    }
+
+    fn get(&self, id: SectionId) -> Option<&[u8]> {
+        self.0.iter().find(|(other, _)| *other == id).map(|(_, content)| &content[..])
+    }
+
+    /// Gives the module's first memory these limits. The others can grow to `others` pages, or to
+    /// their own maximum if that is lower.
+    pub(super) fn limit_memories(&mut self, limits: MemoryLimits, others: u32) -> Result<()> {
+        let mut memories = MemorySection::new();
+        if let Some(content) = self.get(SectionId::Memory) {
+            for memory in MemorySectionReader::new(BinaryReader::new(content, 0))? {
+                let memory = memory?;
+                let mut ty = MemoryType { memory64: memory.memory64, ..memory_type(limits) };
+                if memories.is_empty() {
+                    // The limit of 32-bit addresses holds for all.
+                    ty.maximum = ty.maximum.or(memory.memory64.then_some(ALL_PAGES.into()));
+                } else {
+                    let most = u64::from(others).max(memory.initial);
+                    ty.minimum = memory.initial;
+                    ty.maximum = Some(memory.maximum.map_or(most, |maximum| maximum.min(most)));
+                }
+                memories.memory(ty);
+            }
+        } else {
+            memories.memory(memory_type(limits));
+        }
+        self.replace(SectionId::Memory, &memories);
+        Ok(())
+    }
+
+    fn remove(&mut self, id: SectionId) {
+        self.0.retain(|(other, _)| *other != id);
+    }
+
+    /// Puts a section in the place where it belongs, over an old one if there is one.
+    fn replace(&mut self, id: SectionId, section: &impl Encode) {
+        let mut encoded = Vec::new();
+        section.encode(&mut encoded);
+        self.put(id, without_size(&encoded).to_vec());
+    }
+
+    fn put(&mut self, id: SectionId, content: Vec<u8>) {
+        self.remove(id);
+        let place =
+            self.0.iter().position(|(other, _)| order(*other) > order(id)).unwrap_or(self.0.len());
+        self.0.insert(place, (id, Cow::Owned(content)));
+    }
+
+    fn prepend(&mut self, id: SectionId, section: &impl Encode) {
+        self.merge(id, section, |old, new| [new, old].concat());
+    }
+
+    fn append(&mut self, id: SectionId, section: &impl Encode) {
+        self.merge(id, section, |old, new| [old, new].concat());
+    }
+
+    fn merge(&mut self, id: SectionId, section: &impl Encode, join: fn(&[u8], &[u8]) -> Vec<u8>) {
+        let mut encoded = Vec::new();
+        section.encode(&mut encoded);
+        let (more, new) = leading_number(without_size(&encoded));
+        if more == 0 {
+            return;
+        }
+        let (count, old) = self.get(id).map_or((0, &[][..]), leading_number);
+        let mut content = Vec::new();
+        (count + more).encode(&mut content);
+        content.extend(join(old, new));
+        self.put(id, content);
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let mut module = wasm_encoder::Module::new();
+        for (id, data) in &self.0 {
+            module.section(&RawSection { id: *id as u8, data });
+        }
+        module.finish()
+    }
+}
+
+pub(super) fn memory_type(limits: MemoryLimits) -> MemoryType {
+    MemoryType {
+        minimum: limits.minimum.into(),
+        maximum: limits.maximum.map(Into::into),
+        memory64: false,
+        shared: false,
+        page_size_log2: None,
+    }
+}
+
+/// The content of an encoded section, which begins with its size.
+fn without_size(encoded: &[u8]) -> &[u8] {
+    leading_number(encoded).1
+}
+
+/// The LEB128 number that bytes begin with, and the bytes after it. They are of a module that was
+/// validated, so that the number fits.
+fn leading_number(bytes: &[u8]) -> (u32, &[u8]) {
+    let size = bytes.iter().position(|byte| byte & 0x80 == 0).map_or(0, |last| last + 1);
+    let (number, rest) = bytes.split_at(size);
+    let value = number.iter().rev().fold(0, |value, byte| value << 7 | u32::from(byte & 0x7f));
+    (value, rest)
+}
+
+fn section_id(id: u8) -> Option<SectionId> {
+    use SectionId::*;
+    [
+        Type, Import, Function, Table, Memory, Global, Export, Start, Element, Code, Data,
+        DataCount, Tag,
+    ]
+    .into_iter()
+    .find(|known| *known as u8 == id)
+}
+
+/// Place of a section in a module; the name section comes last.
+fn order(id: SectionId) -> u8 {
+    use SectionId::*;
+    match id {
+        Type => 1,
+        Import => 2,
+        Function => 3,
+        Table => 4,
+        Memory => 5,
+        Tag => 6,
+        Global => 7,
+        Export => 8,
+        Start => 9,
+        Element => 10,
+        DataCount => 11,
+        Code => 12,
+        Data => 13,
+        Custom => 14,
+    }
+}
