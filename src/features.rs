@@ -1,12 +1,11 @@
-//! Which engines of a build have the features that a module needs.
+//! The features of modules and the engines that have them.
 
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Engine, Strategy, Support};
 
-/// [`Engine::support_for`]; a refusal for want of a feature ends with the engines that have
-/// all that the module needs.
-#[must_use]
+/// [`Engine::support_for`]; a refusal for lack of a feature ends with the engines that have all
+/// needed features.
 pub fn support_for(
     engine: &dyn Engine,
     strategy: Strategy,
@@ -22,8 +21,7 @@ pub fn support_for(
     }
 }
 
-/// The engines that have all features that the module needs, in words.
-#[must_use]
+/// The engines that have all features of the module, in words.
 pub fn having(guest: &GuestModule, engines: &[Arc<dyn Engine>]) -> String {
     let has = |engine: &&Arc<dyn Engine>| {
         guest.info().feature_refusal(engine.features()).is_none()

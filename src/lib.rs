@@ -1,11 +1,11 @@
-//! Touchstone compares WebAssembly executors side by side: runtimes,
-//! instantiation strategies, threads and payloads, on the same guests.
+//! Touchstone compares WebAssembly executors side by side: runtimes, instantiation strategies,
+//! threads and payloads, on the same guests.
 //!
-//! The library is the harness. A [`case`] describes a call; a [`plan`] crosses cases with
-//! engines, strategies and threads; the [`lab`] opens a cell and checks its output;
-//! [`measure`] times it; [`run`] does so in several fresh processes and writes [`record`]s, of
-//! which `touchstone-report` makes the pages.
-//! `ARCHITECTURE.md` describes the code layout.
+//! A [`case`] describes a call; a [`plan`] crosses cases with engines, strategies and threads; the
+//! [`lab`] opens a cell and checks its output; [`measure`] times it; [`run`] does so in several
+//! fresh processes and writes [`record`]s. `ARCHITECTURE.md` describes the code layout.
+
+#![allow(missing_docs, reason = "an internal crate: many fields need no comment beside their name")]
 
 pub mod case;
 pub mod contest;

@@ -4,17 +4,14 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use touchstone_executor::text::{name as shown, plural};
 use touchstone_executor::{Reference, Value, ValueType};
 
-/// The input of the plain convention: the parameters that the texts name, little-endian, one
-/// after the other.
+/// The input of the plain convention: the named parameters, little-endian, one after another.
 ///
-/// Integers are decimal or `0x` and hexadecimal, with a sign or without. They have to fit the
-/// type as signed or as unsigned numbers. Floats are decimal, hexadecimal integers, `inf`, `nan` or
-/// `nan:0x` and the payload, as in WebAssembly text. A vector is a shape with its lanes,
-/// `i32x4:1,2,3,4`, or an integer of 128 bits. A reference is `null`.
+/// Integers are decimal or `0x` and hexadecimal, signed or unsigned, and must fit the type as one
+/// of both. Floats are decimal, hexadecimal integers, `inf`, `nan` or `nan:0x` and the payload, as
+/// in WebAssembly text. A vector is a shape with its lanes, `i32x4:1,2,3,4`, or an integer of 128
+/// bits. A reference is `null`.
 ///
-/// # Errors
-///
-/// When there is not one text for each parameter, or a text is no number of its type.
+/// Fails if the number of texts is not that of the parameters, or a text is no value of its type.
 pub fn parameters(params: &[ValueType], texts: &[String]) -> Result<Vec<u8>> {
     let (wanted, given) = (params.len(), texts.len());
     let noun = plural("parameter", wanted);
@@ -27,8 +24,7 @@ pub fn parameters(params: &[ValueType], texts: &[String]) -> Result<Vec<u8>> {
     Ok(input)
 }
 
-/// Values in words, from their little-endian bytes; `None` if these are of other types.
-#[must_use]
+/// Values in words, from their little-endian bytes; `None` if the types differ.
 pub fn words(types: &[ValueType], bytes: &[u8]) -> Option<Vec<String>> {
     let mut rest = bytes;
     let mut words = Vec::new();
@@ -40,7 +36,7 @@ pub fn words(types: &[ValueType], bytes: &[u8]) -> Option<Vec<String>> {
     rest.is_empty().then_some(words)
 }
 
-/// A value. A NaN has its bits, because engines may differ in them.
+/// A value. NaNs show their bits, because engines may differ in them.
 fn in_words(value: Value) -> String {
     match value {
         Value::I32(value) => value.to_string(),
@@ -118,7 +114,7 @@ fn value(ty: ValueType, text: &str) -> Result<Value> {
     })
 }
 
-/// The bits of a NaN with a sign or a payload, for so many bits of exponent and fraction; `None` for
+/// The bits of a NaN with a sign or a payload, for these sizes of exponent and fraction; `None` for
 /// another text. A NaN without a payload is the canonical one.
 fn nan(text: &str, exponent: u32, fraction: u32) -> Result<Option<u64>> {
     let (sign, rest) = match text.strip_prefix('-') {
@@ -146,7 +142,7 @@ fn nan(text: &str, exponent: u32, fraction: u32) -> Result<Option<u64>> {
     Ok(Some(sign << (exponent + fraction) | exponents | payload))
 }
 
-/// An integer of so many bits, as a signed or an unsigned number.
+/// An integer of this size, signed or unsigned.
 fn integer(text: &str, bits: u32) -> Result<i128> {
     let Some(value) = whole(text) else {
         bail!("'{}' is no integer (decimal, or hexadecimal with 0x)", shown(text));
@@ -156,7 +152,7 @@ fn integer(text: &str, bits: u32) -> Result<i128> {
     value.with_context(|| format!("'{}' is not from {least} to {most}", shown(text)))
 }
 
-/// The integer of a text: `None` if it is none, `Some(None)` if it is too large for anything.
+/// The integer of a text: `None` if it is none, `Some(None)` if it is too large for any type.
 fn whole(text: &str) -> Option<Option<i128>> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -187,9 +183,8 @@ fn float<F: std::str::FromStr + Copy>(
     Ok(value)
 }
 
-/// The input of the typed convention: each text is the JSON of a parameter, or a string if it is
-/// no JSON.
-#[must_use]
+/// The input of the typed convention: each text is the JSON of a parameter, or a string if it is no
+/// JSON.
 pub fn json(texts: &[String]) -> String {
     let value = |text: &String| {
         serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::from(text.as_str()))

@@ -1,6 +1,6 @@
-//! What files of `/proc` and `/sys` say.
+//! Files of `/proc` and `/sys`.
 
-/// The content of a small file of the kernel, without the end of the line.
+/// The content of a small kernel file, without the end of the line.
 pub(crate) fn read(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
@@ -11,7 +11,7 @@ pub(crate) fn siblings() -> Vec<String> {
     (0_usize..).map_while(|cpu| read(&path(cpu))).collect()
 }
 
-/// Which choice is in force for transparent huge pages, from the content of the kernel's file.
+/// The active choice for transparent huge pages, from the content of the kernel's file.
 pub(crate) fn huge_pages(text: &str) -> Option<&str> {
     Some(text.split_once('[')?.1.split_once(']')?.0)
 }
@@ -25,7 +25,7 @@ pub(crate) fn kib(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(value)
 }
 
-/// Processor time of all threads of a process so far, ns; `None` if there is no such process.
+/// Processor time of all threads of a process so far, ns; `None` without such a process.
 #[cfg(feature = "systems")]
 pub(crate) fn cpu_ns(pid: u32) -> Option<u64> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;

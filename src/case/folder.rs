@@ -5,31 +5,22 @@ use crate::files::FilePath;
 use anyhow::Result;
 use std::path::Path;
 
-/// Where cases and guests are.
+/// The place of cases and guests.
 #[derive(Debug, Clone)]
 pub enum Suite {
-    /// This project's.
+    /// The project's own.
     BuiltIn,
-    /// In a folder of somebody's own: `*.toml`, `*.wasm` and `SHA256SUMS`. Nothing that the files
-    /// name leaves the folder.
+    /// A user's folder with `*.toml`, `*.wasm` and `SHA256SUMS`. Paths in its files cannot leave
+    /// it.
     Folder(FilePath),
 }
 
 impl Suite {
-    /// The suite of a folder, or the project's own.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such folder.
+    /// The suite of a folder, or the project's own. Fails if there is no such folder.
     pub fn of(folder: Option<&Path>) -> Result<Self> {
         folder.map_or(Ok(Self::BuiltIn), |folder| FilePath::within(folder).map(Self::Folder))
     }
 
-    /// The cases.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`load_all`].
     pub fn cases(&self) -> Result<Vec<Case>> {
         match self {
             Self::BuiltIn => load_all(default_folder()),
@@ -37,8 +28,6 @@ impl Suite {
         }
     }
 
-    /// The guests.
-    #[must_use]
     pub fn guests(&self) -> Guests {
         match self {
             Self::BuiltIn => Guests::built(),

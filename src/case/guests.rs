@@ -10,11 +10,10 @@ use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::text;
 
-/// The bytes of a guest: its file, checked against its listed digest, or what the file was
-/// pre-initialised to.
+/// A guest's bytes: the file, checked against its listed digest, or the result of pre-initialising
+/// it.
 #[derive(Debug, Clone)]
 pub struct GuestFile {
-    /// The bytes.
     pub bytes: Arc<[u8]>,
     /// Their SHA-256, hexadecimal.
     pub sha256: String,
@@ -27,7 +26,7 @@ type Source = (String, Option<String>);
 #[derive(Debug, Clone)]
 pub struct Guests {
     folder: FilePath,
-    /// The digests in `SHA256SUMS`, by file name, once they were read.
+    /// Digests of `SHA256SUMS` by file name, once read.
     listed: Option<HashMap<String, String>>,
     files: HashMap<Source, GuestFile>,
     modules: HashMap<(Source, HeapPages), GuestModule>,
@@ -36,7 +35,6 @@ pub struct Guests {
 
 impl Guests {
     /// The guests in a folder with `*.wasm` and `SHA256SUMS`.
-    #[must_use]
     pub fn in_folder(folder: impl Into<FilePath>) -> Self {
         Self {
             folder: folder.into(),
@@ -47,24 +45,18 @@ impl Guests {
         }
     }
 
-    /// The same guests, rewritten so that they count the operators they execute.
-    #[must_use]
+    /// The same guests, rewritten to count the operators that they execute.
     pub fn counting(self) -> Self {
         Self { counting: true, ..self }
     }
 
     /// The checked-in guests.
-    #[must_use]
     pub fn built() -> Self {
         Self::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built"))
     }
 
-    /// A guest's file.
-    ///
-    /// # Errors
-    ///
-    /// When it is missing, or its digest differs from the listed one: benchmarks must time
-    /// the same bytes on every machine.
+    /// A guest's file. Fails if it is missing or differs from its listed digest: benchmarks must
+    /// time the same bytes on every machine.
     pub fn file(&mut self, name: &str) -> Result<&GuestFile> {
         let source = (name.to_owned(), None);
         if !self.files.contains_key(&source) {
@@ -74,11 +66,7 @@ impl Guests {
         Ok(&self.files[&source])
     }
 
-    /// A guest after one of its exports ran: see [`init::initialized`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`file`](Self::file), and [`init::InitError`].
+    /// A guest pre-initialised by an export; see [`init::initialized`].
     pub fn initialized(&mut self, name: &str, export: &str) -> Result<&GuestFile> {
         let source = (name.to_owned(), Some(export.to_owned()));
         if !self.files.contains_key(&source) {
@@ -119,20 +107,12 @@ impl Guests {
         Ok(GuestFile { bytes: bytes.into(), sha256 })
     }
 
-    /// A guest prepared for all backends, without pre-initialisation.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`file`](Self::file), and when the module cannot be hosted.
+    /// A guest for all backends, without pre-initialisation. Fails if it cannot be hosted.
     pub fn module(&mut self, name: &str, heap: HeapPages) -> Result<GuestModule> {
         self.prepared((name.to_owned(), None), heap)
     }
 
-    /// A guest of a case, prepared for all backends: pre-initialised if the case says so.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`initialized`](Self::initialized), and when the module cannot be hosted.
+    /// A guest of a case for all backends, pre-initialised if the case says so.
     pub fn of_case(&mut self, case: &Case, name: &str) -> Result<GuestModule> {
         self.prepared((name.to_owned(), case.init.clone()), case.heap)
     }
@@ -156,13 +136,10 @@ impl Guests {
 }
 
 /// SHA-256 in hexadecimal.
-#[must_use]
 pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Bytes in hexadecimal.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -18,10 +18,7 @@ pub enum Input {
     /// Bytes in hexadecimal, after `0x`.
     Hex(String),
     /// A text's bytes.
-    Text {
-        /// The text.
-        text: String,
-    },
+    Text { text: String },
     /// A file's bytes.
     File {
         /// Its path, from the folder of the case file.
@@ -31,36 +28,36 @@ pub enum Input {
     Json {
         /// Its size in bytes.
         json: usize,
-        /// What its contents are made from.
+        /// Seed of the contents.
         seed: u64,
     },
     /// Eight bytes: the checksum of the content of that text.
     JsonChecksum {
         /// The text's size in bytes.
         json_checksum: usize,
-        /// What its contents are made from.
+        /// Seed of the contents.
         seed: u64,
     },
     /// Generated monsters, encoded.
     Monsters {
-        /// How many.
+        /// Number of monsters.
         monsters: usize,
-        /// Points of the path of each.
+        /// Number of points on each path.
         points: usize,
-        /// What they are made from.
+        /// Seed of the contents.
         seed: u64,
         /// How they are encoded.
         codec: Codec,
     },
     /// Generated readings of a thermometer, encoded.
     Readings {
-        /// How many.
+        /// Number of readings.
         readings: usize,
-        /// What they are made from.
+        /// Seed of the contents.
         seed: u64,
         /// How they are encoded.
         codec: Codec,
-        /// Whether they have one more field, as a later version of the schema says.
+        /// `true` to add a field, as a later version of the schema does.
         #[serde(default)]
         grown: bool,
     },
@@ -96,13 +93,9 @@ pub enum Number {
 }
 
 impl Input {
-    /// The bytes. `heap_base` is the guest's, if it has one.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not hexadecimal, a number is too large for its field, the guest
-    /// has no `__heap_base` where one is asked for, a file cannot be read, or a
-    /// generated text is asked to be too small.
+    /// The bytes. `heap_base` is the guest's, if it has one. Fails if the text is not hexadecimal,
+    /// a number is too large for its field, a needed `__heap_base` is missing, a file cannot be
+    /// read, or a generated text would be too small.
     pub fn bytes(&self, heap_base: Option<u32>) -> Result<Vec<u8>> {
         match self {
             Self::Hex(text) => parse_hex(text),
@@ -121,7 +114,7 @@ impl Input {
                     .with_context(too_small)
             }
             Self::Monsters { monsters, points, seed, codec } => {
-                // About what a monster and a point take in memory.
+                // Approximate memory of a monster and a point.
                 check_size(monsters.saturating_mul(points.saturating_mul(16).saturating_add(256)))?;
                 Ok(codec.monsters(&records_payload::monsters(*monsters, *points, *seed)))
             }
@@ -156,7 +149,7 @@ impl Input {
     }
 }
 
-/// Checks the size of what is generated, bytes.
+/// Checks the size of generated content, bytes.
 fn check_size(bytes: usize) -> Result<()> {
     ensure!(bytes as u64 <= LARGEST, "a generated input has at most {} MiB", LARGEST >> 20);
     Ok(())
@@ -177,11 +170,7 @@ impl Number {
     }
 }
 
-/// Bytes of `0x…`.
-///
-/// # Errors
-///
-/// When it does not start with `0x` or is not hexadecimal.
+/// Bytes of `0x…`. Fails without `0x` or if the rest is not hexadecimal.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
     let Some(digits) = text.strip_prefix("0x") else {
         bail!("'{text}' does not start with 0x");

@@ -5,16 +5,16 @@
 use super::Random;
 use serde_json::Value;
 
-/// Smallest text that can be asked for, bytes: one entry and some room to fill.
+/// Smallest text, bytes: one entry and some filling.
 pub(super) const SMALLEST: usize = 1024;
 
 /// The recipient of every entry.
 const RECIPIENT: &str = "intents.near";
-/// What follows the entries.
+/// End of a text, after the entries.
 const END: &str = "]}";
 
-/// A text of exactly `bytes` bytes, or nothing below [`SMALLEST`]: as many entries as fit. The
-/// last recipient is made longer until the size is met.
+/// A text of exactly `bytes` bytes, `None` below [`SMALLEST`]. Has as many entries as fit; the last
+/// recipient is lengthened to meet the size.
 pub(super) fn text(bytes: usize, seed: u64) -> Option<String> {
     if bytes < SMALLEST {
         return None;
@@ -24,7 +24,7 @@ pub(super) fn text(bytes: usize, seed: u64) -> Option<String> {
     loop {
         let next = random.entry();
         let size = text.len() + last.len() + END.len();
-        // A comma stands before the next one.
+        // A comma precedes the next one.
         if size + 1 + next.len() > bytes {
             let filled = RECIPIENT.to_owned() + &"x".repeat(bytes - size);
             return Some(text + &last.replace(RECIPIENT, &filled) + END);

@@ -36,12 +36,12 @@ pub struct Case {
     pub name: String,
     /// Guests by their names, e.g. `test-runtime`.
     pub guests: Vec<String>,
-    /// Titles in criterion and in the report, one for each guest. By default the title is made
-    /// from the names of case and guest.
+    /// Titles in criterion and in the report, one per guest. The default combines the names of case
+    /// and guest.
     #[serde(default)]
     pub titles: Vec<String>,
-    /// The export that pre-initialises the guests: it runs once, before any engine gets the
-    /// module, and what it leaves becomes part of the module's bytes.
+    /// The export that pre-initialises the guests: it runs once, before any engine gets the module,
+    /// and its effects become part of the module's bytes.
     pub init: Option<String>,
     /// The exported function.
     pub export: String,
@@ -50,42 +50,40 @@ pub struct Case {
     /// The input; empty by default.
     #[serde(default)]
     pub input: Input,
-    /// Arguments of a WASI program, behind its name, which is that of the guest.
+    /// Arguments of a WASI program after its name, which is that of the guest.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Numbers of threads that make calls at the same time.
+    /// Numbers of threads that call at the same time.
     pub threads: Vec<usize>,
     /// How the memory is set up.
     #[serde(default)]
     pub heap: HeapPages,
-    /// Which strategies it is run under.
+    /// The swept strategies.
     #[serde(default)]
     pub sweep: Sweep,
-    /// Only these strategies of the sweep; all of them if empty, which is the default.
+    /// Restricts the sweep to these strategies, unless empty.
     #[serde(default)]
     pub strategies: Vec<Strategy>,
-    /// Engines that are not asked, although they could run it.
+    /// Engines that are left out although they could run the case.
     #[serde(default)]
     pub without: Vec<Without>,
-    /// Longest time of a call, seconds. An executor that takes longer is left out with that
-    /// reason. Unlimited by default.
+    /// Longest time of a call, seconds; unlimited by default. Slower executors are left out with
+    /// that reason.
     pub budget_s: Option<f64>,
     /// Its part in overviews, charts and recommendations.
     pub role: Option<Role>,
     /// The codec component that turns the input into values, for the convention that needs one.
     pub codec: Option<String>,
-    /// Whether calls on a used instance are timed as well as those on a clean one.
+    /// `true` to time calls on a used instance too.
     #[serde(default)]
     pub warm: bool,
-    /// An export that takes the same input and does nothing with it. It is timed warm, which
-    /// gives the cost of passing the input.
+    /// An export that takes the same input and ignores it. It is timed warm, which gives the cost
+    /// of passing the input.
     pub take: Option<Take>,
-    /// The expected output, compared before anything is timed.
     pub expect: Expect,
     /// Further calls whose outputs are compared before anything is timed.
     #[serde(default)]
     pub also: Vec<Also>,
-    /// Why the case exists and how to read it.
     pub analysis: String,
 }
 
@@ -93,21 +91,19 @@ pub struct Case {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Also {
-    /// The exported function; by default that of the case.
     pub export: Option<String>,
-    /// The input.
     pub input: Input,
     /// The expected output.
     pub output: Input,
 }
 
-/// An engine that a case leaves out for what it costs to measure, not for what it lacks.
+/// An engine that a case leaves out because measuring it takes too long.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Without {
-    /// The engine, which a build need not have.
+    /// The engine; a build need not have it.
     pub engine: String,
-    /// Why, for the report.
+    /// The reason, for the report.
     pub reason: String,
 }
 
@@ -115,7 +111,6 @@ pub struct Without {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
-    /// Its name.
     pub export: String,
     /// The calling convention.
     pub abi: Abi,
@@ -123,17 +118,12 @@ pub struct Take {
 
 impl Case {
     /// Its title on a guest, if the file gives one.
-    #[must_use]
     pub fn title(&self, guest: &str) -> Option<&str> {
         let index = self.guests.iter().position(|name| name == guest)?;
         self.titles.get(index).map(String::as_str)
     }
 
-    /// One of its guests.
-    ///
-    /// # Errors
-    ///
-    /// When it has no guest of this name; the message names those it has.
+    /// One of the case's guests. Fails with the names of its guests if there is none of this name.
     pub fn guest(&self, name: &str) -> Result<&String> {
         self.guests.iter().find(|guest| *guest == name).with_context(|| {
             let guests = self.guests.join(", ");
@@ -141,8 +131,7 @@ impl Case {
         })
     }
 
-    /// What one of its guests gets as a program of WASI; `None` under other conventions.
-    #[must_use]
+    /// Settings of a guest as a WASI program; `None` under other conventions.
     pub fn program(&self, guest: &str) -> Option<wasi::Settings> {
         let arguments = std::iter::once(guest.to_owned()).chain(self.arguments.iter().cloned());
         let settings = wasi::Settings { arguments: arguments.collect(), ..Default::default() };
@@ -150,29 +139,27 @@ impl Case {
     }
 
     /// Longest time of a call.
-    #[must_use]
     pub fn budget(&self) -> Option<Duration> {
         self.budget_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 }
 
-/// Most entries of a list of a case.
+/// Most entries of a case's lists.
 const LONGEST_LIST: usize = 256;
-/// The files of a folder of cases that the report reads.
+/// Files of a folder of cases that the report reads.
 const OF_THE_REPORT: [&str; 3] = ["charts.toml", "pages.toml", "explanations.toml"];
 /// Longest name of a case or guest and longest title, bytes.
 const LONGEST_NAME: usize = 1024;
 /// Most threads of a cell.
 const MOST_THREADS: usize = 1 << 16;
 
-/// Longest time of the first call of an instance, which may set things up: three times the
-/// budget of a call, or a second longer.
-#[must_use]
+/// Longest first call of an instance, which may set things up: three times the budget of a call, or
+/// a second longer.
 pub fn first_call(budget: Duration) -> Duration {
     budget + (budget * 2).min(Duration::from_secs(1))
 }
 
-/// A file holds one case or one suite, in a table of that name.
+/// One case or one suite, in a table of that name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseFile {
@@ -184,21 +171,15 @@ struct CaseFile {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The output, in the same notation as inputs.
     pub output: Input,
 }
 
 /// The folder of the cases: `benches/cases` in the project.
-#[must_use]
 pub fn default_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases")
 }
 
-/// The case of a name.
-///
-/// # Errors
-///
-/// When there is none; the message has the names that resemble it.
+/// The case with a name. Fails with similar names if there is none.
 pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
     cases.iter().find(|case| case.name == name).with_context(|| {
         let near = similar(name, cases.iter().map(|case| case.name.as_str()));
@@ -207,20 +188,12 @@ pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
 }
 
 /// The cases of the project.
-///
-/// # Errors
-///
-/// Those of [`load_all`].
 pub fn built_in() -> Result<Vec<Case>> {
     load_all(default_folder())
 }
 
-/// All cases of a folder, sorted by file name.
-///
-/// # Errors
-///
-/// When the folder cannot be read or has no case, when two cases share a name,
-/// or when a file is wrong; the message has the line and the column.
+/// All cases of a folder, sorted by file name. Fails if the folder cannot be read or has no case,
+/// if two cases share a name, or with line and column of an invalid file.
 pub fn load_all(folder: impl Into<FilePath>) -> Result<Vec<Case>> {
     let (folder, mut cases) = (folder.into(), Vec::new());
     let is_of_the_report =
@@ -240,12 +213,7 @@ pub fn load_all(folder: impl Into<FilePath>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The cases of one file, in its order.
-///
-/// # Errors
-///
-/// When the file cannot be read or is wrong; the message has the line and the
-/// column.
+/// The cases of one file, in its order. Fails with line and column if the file is invalid.
 pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
     let place = place.into();
     let mut cases = match data::read(&place, "the case")? {
@@ -265,7 +233,7 @@ pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The fault of a case that was parsed; `None` if it is valid.
+/// The error of a parsed case; `None` if it is valid.
 fn problem(case: &Case) -> Option<String> {
     let fault = if case.guests.is_empty() {
         "names no guest"
@@ -291,7 +259,7 @@ fn problem(case: &Case) -> Option<String> {
     Some(fault.to_owned())
 }
 
-/// The list of a case that is longer than anything needs.
+/// A list of a case that is too long.
 fn too_many(case: &Case) -> Option<String> {
     let Case { guests, threads, also, without, .. } = case;
     let lists = [
@@ -309,9 +277,9 @@ fn too_many(case: &Case) -> Option<String> {
     Some(format!("has a name or title of {bytes} bytes; the most are {LONGEST_NAME}"))
 }
 
-/// The entry of a case that stands in a list twice, which would measure the same thing twice.
+/// An entry that a list of a case repeats, which would be measured twice.
 fn twice(case: &Case) -> Option<String> {
-    // As records name them.
+    // By their names in records.
     let guests: Vec<String> = case.guests.iter().map(|name| name.replace('-', "_")).collect();
     let also: Vec<String> = case.also.iter().map(|also| format!("{also:?}")).collect();
     let guest = repeated(&guests).map(|guest| format!("the guest '{guest}'"));

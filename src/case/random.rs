@@ -7,7 +7,6 @@ pub struct Random(u64);
 
 impl Random {
     /// A generator with this seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -27,8 +26,7 @@ impl Random {
     }
 }
 
-/// The same things in random order (Fisher and Yates).
-#[must_use]
+/// The same items in random order (Fisher and Yates).
 pub fn shuffled<T>(mut things: Vec<T>, random: &mut Random) -> Vec<T> {
     for last in (1..things.len()).rev() {
         // The bias of the remainder is below 2^-40 for any list that fits a run.

@@ -36,7 +36,7 @@ struct Guest {
     title: String,
 }
 
-/// One case of a suite, which has the suite's sweep and budget if it has none of its own.
+/// A case of a suite. Its sweep and budget default to the suite's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {

@@ -4,13 +4,9 @@ use crate::files::without_mark;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// The binary form of a file's bytes: of WebAssembly text, components included, the translation;
-/// anything else comes back as it is. Text is what begins with a parenthesis, after comments and
-/// spaces, or has a name that ends in `.wat`.
-///
-/// # Errors
-///
-/// When the text is wrong: the message shows the line and the column.
+/// The binary form of a file's bytes: WebAssembly text is translated, components included; other
+/// bytes are returned unchanged. Text begins with a parenthesis, after comments and spaces, or has
+/// a name that ends in `.wat`. Fails with line and column of invalid text.
 pub fn binary<'a>(bytes: &'a [u8], file: &Path) -> Result<Cow<'a, [u8]>, wat::Error> {
     let text = without_mark(bytes);
     let named = file.extension().is_some_and(|extension| extension == "wat");
@@ -21,7 +17,7 @@ pub fn binary<'a>(bytes: &'a [u8], file: &Path) -> Result<Cow<'a, [u8]>, wat::Er
     Ok(Cow::Owned(translated.into_owned()))
 }
 
-/// Whether the first bytes beside spaces and comments are `(module` or `(component`.
+/// `true` if the first bytes after spaces and comments are `(module` or `(component`.
 fn looks_like_text(bytes: &[u8]) -> bool {
     let mut rest = bytes.trim_ascii_start();
     loop {

@@ -1,4 +1,4 @@
-//! The machine's fitness for measurements: what is there, what disturbs, and what to do.
+//! Fitness of the machine for measurements, with remedies.
 
 mod limits;
 mod machine;
@@ -11,24 +11,22 @@ use serde::Serialize;
 pub struct Finding {
     /// The property.
     pub name: &'static str,
-    /// What was found.
+    /// The found value.
     pub value: String,
-    /// Whether it is well.
+    /// Its verdict.
     pub verdict: Verdict,
-    /// What to do about it; `None` if nothing is to be done.
+    /// The remedy; `None` if none is needed.
     pub advice: Option<&'static str>,
 }
 
-/// The verdict on a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
     Good,
     /// Measurements take longer, have wider intervals, or may run out of something.
     Warning,
-    /// Something cannot be done at all, or cannot be found out.
+    /// Impossible or unknown.
     Missing,
 }
 
@@ -46,7 +44,7 @@ impl Finding {
     }
 }
 
-/// The processors' times since the machine started, from `/proc/stat`.
+/// Processor times since the machine started, from `/proc/stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ticks {
     all: u64,
@@ -54,8 +52,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Those of now; zero where the kernel does not say.
-    #[must_use]
+    /// The current times; zero if the kernel does not report them.
     pub fn now() -> Self {
         Self::of(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
     }
@@ -70,9 +67,8 @@ impl Ticks {
     }
 }
 
-/// Examines the machine. `looks` are the probes of each processor, made after `before` was
-/// taken; `load` is the load average from before them.
-#[must_use]
+/// Examines the machine. `looks` are the probes of each processor, made after `before` was taken;
+/// `load` is the load average from before them.
 pub fn examine(looks: &[(usize, Vec<Look>)], before: Ticks, load: Option<f64>) -> Vec<Finding> {
     let mut findings = machine::findings(load);
     findings.push(steal(before, Ticks::now()));
@@ -82,7 +78,6 @@ pub fn examine(looks: &[(usize, Vec<Look>)], before: Ticks, load: Option<f64>) -
 }
 
 /// The load average of the last minute.
-#[must_use]
 pub fn load() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()

@@ -1,5 +1,4 @@
-//! What a file of WebAssembly contains, without running it: also of modules that no engine
-//! hosts.
+//! The content of a WebAssembly file, without running it: also of modules that no engine hosts.
 
 mod read;
 
@@ -8,35 +7,33 @@ use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
 use touchstone_executor::Feature;
 use touchstone_executor::guest::Error;
 
-/// What was found in a module or a component.
+/// The content of a module or a component.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Inspection {
-    /// Whether it is a component.
+    /// `true` for a component.
     pub is_component: bool,
     /// The bytes themselves.
     #[serde(flatten)]
     pub identity: Identity,
-    /// What is wrong with it under all known features; `None` if it is valid.
+    /// The error under all known features; `None` if it is valid.
     pub invalid: Option<String>,
-    /// Why Touchstone hosts it on no engine; `None` if it does.
+    /// The reason why no engine hosts it; `None` if some may.
     pub refused: Option<String>,
-    /// The features beyond WebAssembly 2.0 that it needs.
+    /// Needed features beyond WebAssembly 2.0.
     pub features: Vec<&'static str>,
-    /// Imports.
     pub imports: Vec<Import>,
-    /// Exports.
     pub exports: Vec<Export>,
-    /// Memories, also those of the modules in a component.
+    /// Memories, also those of a component's modules.
     pub memories: Vec<Memory>,
-    /// Number of functions that it defines.
+    /// Number of defined functions.
     pub functions: u32,
-    /// Number of tables that it defines.
+    /// Number of defined tables.
     pub tables: u32,
-    /// Number of globals that it defines.
+    /// Number of defined globals.
     pub globals: u32,
     /// Core modules in a component.
     pub core_modules: u32,
-    /// Whether a start function runs at each instantiation.
+    /// `true` if a start function runs at each instantiation.
     pub has_start: bool,
     /// Data segments.
     pub data: Segments,
@@ -44,7 +41,7 @@ pub struct Inspection {
     pub elements: Segments,
 }
 
-/// The identity of a module or a component: of its binary form, also where the file is text.
+/// Identity of a module or a component by its binary form, also if the file is text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// `true` for a compressed blob.
@@ -57,7 +54,6 @@ pub struct Identity {
 
 impl Identity {
     /// That of a binary form.
-    #[must_use]
     pub fn of(binary: &[u8]) -> Self {
         Self {
             is_packed: binary.starts_with(&PREFIX),
@@ -78,29 +74,27 @@ pub struct Import {
     pub kind: &'static str,
     /// The type, in words.
     pub ty: String,
-    /// What a run gives the module for it.
+    /// The provider in a run.
     pub answer: Answer,
 }
 
-/// What answers an import.
+/// The provider of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// A host function of Touchstone.
     HostFunction,
-    /// A definition of Touchstone's: a zeroed memory, a table of null entries, a global, a tag.
+    /// A definition by Touchstone: a zeroed memory, a table of null entries, a global, a tag.
     Definition,
-    /// A stub that traps when it is called.
+    /// A stub that traps when called.
     Stub,
     /// Nothing: the module is refused.
     Nothing,
-    /// The engine decides, for a component.
+    /// For a component: the engine decides.
     Engine,
 }
 
 impl Answer {
     /// The answer in words.
-    #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
             Self::HostFunction => "host function",
@@ -115,7 +109,6 @@ impl Answer {
 /// An export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Export {
-    /// Its name.
     pub name: String,
     /// `func`, `memory`, `instance` and so on.
     pub kind: &'static str,
@@ -128,15 +121,14 @@ pub struct Export {
 pub struct Memory {
     /// Initial size, pages.
     pub minimum: u64,
-    /// Largest size, pages, if the module gives one.
+    /// Largest size, pages, if given.
     pub maximum: Option<u64>,
     /// Size of a page, bytes.
     pub page: u64,
-    /// Whether addresses have 64 bits.
+    /// `true` for 64-bit addresses.
     pub is_64: bool,
-    /// Whether threads share it.
     pub is_shared: bool,
-    /// Whether it is imported.
+    /// `true` if it is imported.
     pub is_imported: bool,
 }
 
@@ -151,11 +143,7 @@ pub struct Segments {
     pub bytes: u64,
 }
 
-/// Inspects a file's content.
-///
-/// # Errors
-///
-/// When it is no WebAssembly, or a compressed blob that cannot be unpacked.
+/// Inspects a file's content. Fails if it is no WebAssembly, or a blob that cannot be unpacked.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
     let wasm = unpack(bytes)?;
     let mut found = Inspection { identity: Identity::of(bytes), ..Inspection::default() };
@@ -169,7 +157,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, Error> {
             found.features = features.iter().map(Feature::name).collect();
         }
     }
-    // What comes before a damaged place is shown.
+    // The part before a damaged place is shown.
     read::read(&wasm, &mut found);
     Ok(found)
 }

@@ -9,7 +9,7 @@ use wasmparser::{
     ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
 };
 
-/// Adds what the sections say, up to the first that is damaged.
+/// Adds the sections, up to the first damaged one.
 pub(super) fn read(wasm: &[u8], found: &mut Inspection) {
     let mut reader = Reader { found, types: Vec::new(), functions: Vec::new(), depth: 0 };
     for payload in Parser::new(0).parse_all(wasm) {

@@ -35,14 +35,14 @@ pub struct Lab {
     executions: HashMap<(&'static str, Strategy), Option<Execution>>,
     /// The module of the previous cell: the next cell often needs the same.
     last: Option<(ModuleKey, Loaded)>,
-    /// Whether the way of execution is probed by the time of a kernel.
+    /// `true` to probe the way of execution by the time of a kernel.
     probes_execution: bool,
 }
 
 /// A deadline that no call reaches.
 const FAR_AWAY: Duration = Duration::from_secs(3600);
 
-/// An artifact, and the time to compile it, ns; `None` if an earlier process of the run did.
+/// An artifact and the time to compile it, ns; `None` if an earlier process of the run compiled it.
 type Compiled = (Artifact, Option<u64>);
 /// Engine, class of artifacts, guest with the digest of its bytes, and heap.
 type ArtifactKey = (&'static str, &'static str, String, [u8; 32], HeapPages);
@@ -51,7 +51,6 @@ type ModuleKey = (&'static str, Strategy, String, String);
 
 /// The settings for cells of up to `threads` threads. Two modules may be loaded at once,
 /// each with one instance per thread.
-#[must_use]
 pub fn config_for(threads: usize) -> Config {
     let config = Config::default();
     let wanted = u32::try_from(threads * 2).unwrap_or(u32::MAX);
@@ -60,7 +59,6 @@ pub fn config_for(threads: usize) -> Config {
 
 impl Lab {
     /// A lab over some guests. Every engine gets `config`.
-    #[must_use]
     pub fn new(guests: Guests, config: Config) -> Self {
         Self {
             guests,
@@ -73,27 +71,21 @@ impl Lab {
         }
     }
 
-    /// Skips the probe of the way of execution, for work that publishes no times: then nothing
-    /// depends on time.
-    #[must_use]
+    /// Skips the probe of the way of execution, for work that publishes no times and must not
+    /// depend on time.
     pub fn without_times(self) -> Self {
         Self { probes_execution: false, ..self }
     }
 
-    /// A lab over the same guests whose calls have a deadline that none of them reaches. It
-    /// shares no artifacts: code that looks at the clock is other code.
-    #[must_use]
+    /// A lab over the same guests with a deadline that no call reaches. Shares no artifacts,
+    /// because code that checks the clock is different code.
     pub fn limited(&self) -> Self {
         let config = Config { deadline: Some(FAR_AWAY), ..self.config.clone() };
         Self { probes_execution: self.probes_execution, ..Self::new(self.guests.clone(), config) }
     }
 
-    /// Saves artifacts in a private folder, and restores those that an earlier process of the
-    /// same run saved there.
-    ///
-    /// # Errors
-    ///
-    /// When the folder is not private to this user.
+    /// Stores artifacts in a private folder, and restores those of an earlier process of the same
+    /// run. Fails if the folder is not private to this user.
     pub fn sharing_artifacts(self, folder: &Path) -> touchstone_executor::Result<Self> {
         Ok(Self { shared: Some(ArtifactFolder::open(folder)?), ..self })
     }
@@ -103,34 +95,24 @@ impl Lab {
         self.last = None;
     }
 
-    /// The settings that every engine gets.
-    #[must_use]
+    /// The configuration of every engine.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The guests.
     pub fn guests(&mut self) -> &mut Guests {
         &mut self.guests
     }
 
-    /// Loads what the cell needs, calls the export twice and compares both outputs.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`load`](Self::load) and [`Loaded::open`].
+    /// Loads the module of a cell, calls the export twice and compares both outputs.
     pub fn open(&mut self, cell: &Cell) -> Result<Opened, Refused> {
         self.load(cell)?.open(&cell.case)
     }
 
-    /// Compiles, loads and probes the module of a cell, unless the previous cell needed the
-    /// same. Each case has a module of its own: what instances or a runtime's pool learned from
-    /// another case's calls, such as pages that they keep resident, would be paid for in this
-    /// one's.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`], when the engine does not support it or does not execute as it claims.
+    /// Compiles, loads and probes the module of a cell, unless the previous cell had the same. Each
+    /// case has its own module: otherwise it would pay for what instances or a pool learned from
+    /// another case's calls, such as pages kept resident. Fails if the engine does not support it
+    /// or does not execute as it claims.
     pub fn load(&mut self, cell: &Cell) -> Result<Loaded, Refused> {
         let (engine, strategy, case) = (&*cell.engine, cell.key.strategy, &cell.case);
         let key = (engine.id(), strategy, cell.guest.clone(), case.name.clone());
@@ -153,12 +135,8 @@ impl Lab {
     }
 
     /// Compiles, loads and probes the module of a guest. `config` differs from
-    /// [`config`](Self::config) at most in what is passed to the guest.
-    ///
-    /// # Errors
-    ///
-    /// When the engine does not support it or does not execute as it claims, or the guest traps
-    /// while it is instantiated.
+    /// [`config`](Self::config) at most in the guest's parameters. Fails if the engine does not
+    /// support it or does not execute as it claims, or if the guest traps during instantiation.
     pub fn load_guest(
         &mut self,
         engine: &dyn Engine,
@@ -195,8 +173,8 @@ impl Lab {
         })
     }
 
-    /// Compiles what some cells need, on all processors, the largest guests first. What cannot be
-    /// compiled is left to [`open`](Self::open).
+    /// Compiles the guests of some cells on all processors, largest first. Failures are left to
+    /// [`open`](Self::open).
     pub fn compile_ahead(&mut self, cells: &[Cell]) {
         let mut wanted = HashMap::new();
         for Cell { key, case, guest, engine } in cells {
@@ -214,12 +192,8 @@ impl Lab {
         self.artifacts.extend(made.collect::<Vec<(ArtifactKey, Compiled)>>());
     }
 
-    /// The staged artifact of a guest for a strategy: from this process, from an earlier one
-    /// of the run, or compiled now; and the time to compile it, if known.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot compile or store it.
+    /// The staged artifact of a guest for a strategy, from this process, from an earlier one of the
+    /// run, or compiled now, with the time to compile it if known.
     pub fn artifact(
         &mut self,
         engine: &dyn Engine,

@@ -1,4 +1,4 @@
-//! A loaded module, a cell that gave the right output, or the reason why it did not.
+//! A loaded module, and a cell with the right output or the reason why it has none.
 
 use super::Instances;
 use super::reason::explained;
@@ -13,13 +13,12 @@ use touchstone_executor::{EffectiveConfig, ExportId, Instance, Outcome, Support}
 /// A loaded and probed module, and the cost of compiling and loading it.
 #[derive(Clone)]
 pub struct Loaded {
-    /// Its idle instances.
+    /// Idle instances.
     pub instances: Instances,
-    /// The guest it was made of.
     pub guest: GuestModule,
     /// The effective configuration.
     pub effective: EffectiveConfig,
-    /// Whether the runtime or Touchstone implements the strategy, and how.
+    /// The implementer of the strategy, and the means.
     pub support: Support,
     /// Time to compile, ns; `None` if an earlier process of the run compiled it.
     pub compile_ns: Option<u64>,
@@ -27,7 +26,7 @@ pub struct Loaded {
     pub load_ns: u64,
     /// Size of the artifact, bytes.
     pub artifact_bytes: u64,
-    /// Calls after which the runtime catches up on work that it put off.
+    /// Calls after which the runtime catches up on deferred work.
     pub period: u64,
 }
 
@@ -36,11 +35,9 @@ pub struct Loaded {
 pub struct Opened {
     /// The module.
     pub loaded: Loaded,
-    /// The export to call.
     pub export: ExportId,
-    /// The export that takes the input and ignores it, if the case names one.
+    /// The export that takes the input and ignores it, if the case has one.
     pub take: Option<ExportId>,
-    /// The input.
     pub input: Arc<[u8]>,
     /// The expected output.
     pub expected: Arc<[u8]>,
@@ -51,12 +48,9 @@ pub struct Opened {
 }
 
 impl Loaded {
-    /// Makes the call of a case, then the calls that it compares as well, and if the case names
-    /// one, that of the export that only takes the input.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`], when the input cannot be made, and as [`open_call`](Self::open_call).
+    /// Makes the call of a case, the further calls that it compares, and the call that only takes
+    /// the input, if there is one. Fails if the input cannot be made, and as
+    /// [`open_call`](Self::open_call).
     pub fn open(self, case: &Case) -> Result<Opened, Refused> {
         let heap_base = self.guest.info().heap_base;
         let bytes = |input: &Input| input.bytes(heap_base).map_err(failed);
@@ -87,13 +81,9 @@ impl Loaded {
     }
 
     /// Calls an export twice on one instance and compares both outputs. The second call is the
-    /// first that could see what an earlier one left. [`VERY_LONG`] calls are made once: what
-    /// they set up is nothing beside them.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`], when there is no such export, a call fails or gives a wrong output, or it
-    /// takes longer than the time budget.
+    /// first that could see state of an earlier one. [`VERY_LONG`] calls are made once: their
+    /// set-up is negligible. Fails if there is no such export, a call fails or gives a wrong
+    /// output, or exceeds the time budget.
     pub fn open_call(
         self,
         export: &str,
@@ -133,22 +123,21 @@ impl Loaded {
 /// Calls of this length or longer are made once in each process.
 pub const VERY_LONG: Duration = Duration::from_secs(1);
 
-/// A cell that is not timed, and why.
+/// A cell that is not timed, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Refused {
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub status: Status,
     /// The reason.
     pub reason: String,
 }
 
 impl Refused {
-    /// A refusal with a reason, or with an error and the chain of its causes. What differs from
-    /// one process to the next is left out of it, and a remedy is added where there is one.
-    #[must_use]
+    /// A refusal with a reason, or with an error and the chain of its causes. Parts that differ
+    /// between processes are removed, and a remedy is added if there is one.
     pub fn new(status: Status, reason: impl std::fmt::Display) -> Self {
-        // `{:#}` prints the chain of causes where there is one.
+        // `{:#}` prints the chain of causes.
         Self { status, reason: explained(&format!("{reason:#}")) }
     }
 }
@@ -175,7 +164,7 @@ pub(crate) fn elapsed(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Makes a call, compares its output, and gives its time, ns.
+/// Makes a call, compares its output, and returns its time, ns.
 pub(crate) fn checked_call(
     instance: &mut dyn Instance,
     export: ExportId,
@@ -196,17 +185,15 @@ pub(crate) fn checked_call(
     }
 }
 
-/// Longest output of which a message shows all bytes.
+/// Longest output that a message shows in full.
 const SHOWN: usize = 32;
 
 /// The first bytes in hexadecimal, for a message.
-#[must_use]
 pub fn abbreviate(bytes: &[u8]) -> String {
     abbreviate_to(bytes, SHOWN)
 }
 
-/// The first `most` bytes in hexadecimal, and how many there are if there are more.
-#[must_use]
+/// The first `most` bytes in hexadecimal, and the number of all bytes if there are more.
 pub fn abbreviate_to(bytes: &[u8], most: usize) -> String {
     match bytes.len() {
         0 => "empty".to_owned(),

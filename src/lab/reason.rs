@@ -1,4 +1,4 @@
-//! Reasons of failures: alike where the cause is, and with the remedy.
+//! Reasons of failures: equal for equal causes, and with the remedy.
 
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::{Resource, getrlimit};
@@ -11,20 +11,19 @@ const RANDOM: usize = 6;
 struct Surroundings {
     /// The folder for temporary files.
     temporary: PathBuf,
-    /// `true` if no code in its files can be executed.
+    /// `true` if code in its files cannot be executed.
     is_noexec: bool,
     /// The limit of the address space, bytes.
     address_space: Option<u64>,
 }
 
-/// A reason without the random parts of temporary names, and with what to do about a shortage of
-/// the system.
+/// A reason without random parts of temporary names, and with the remedy for a shortage of the
+/// system.
 pub(super) fn explained(reason: &str) -> String {
     Surroundings::here().explained(reason)
 }
 
-/// Limits of the system that keep runtimes from working, each with the remedy.
-#[must_use]
+/// Limits of the system that stop runtimes, each with the remedy.
 pub fn obstacles() -> Vec<String> {
     let here = Surroundings::here();
     [here.noexec(), here.address_space()].into_iter().flatten().collect()
@@ -116,7 +115,7 @@ mod tests {
         ] {
             assert_eq!(explained(random), plain);
         }
-        // These are no random names.
+        // Not random names.
         for text in ["runtimes/touchstone-wasmer/src", "a.tmp", "x.tmpfiles12", "/fd/x", ".tmpä"] {
             assert_eq!(explained(text), text);
         }

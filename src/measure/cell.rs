@@ -1,24 +1,20 @@
 //! All measurements of one cell in one process.
 
-use super::lost::{Lost, Use};
+use super::collect::{Collector, Retry};
 use super::once::ONCE;
 use super::round::{LONG, are_long};
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::{Opened, VERY_LONG};
 use crate::plan::{Budget, Cell, cores};
-use crate::record::estimate::{INTERVAL_SAMPLES, has_enough};
+use crate::record::estimate::has_enough;
 use crate::record::{Metric, Sample, Samples};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Measures an opened cell: calls on all its threads. On one thread also the costs of compiling
-/// and loading, the steps of a call for the cases of the overview, and, if the case asks for it,
-/// calls on a used instance.
-///
-/// # Errors
-///
-/// When a call fails.
+/// Measures an opened cell: calls on all its threads. On one thread also the costs of compiling and
+/// loading, the steps of a call for the cases of the overview, and calls on a used instance if the
+/// case asks for them.
 pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap<Metric, Samples>> {
     let mut metrics = BTreeMap::new();
     metrics.insert(Metric::Call, calls(cell, opened, budget)?);
@@ -30,10 +26,10 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
         }
         if Duration::from_nanos(opened.estimate_ns) < VERY_LONG {
             if cell.case.role.is_some() {
-                metrics.extend(again(budget.patience, || steps(opened, budget.sample))?);
+                metrics.extend(again(budget.retry, || steps(opened, budget.sample))?);
             }
             if cell.case.warm {
-                metrics.extend(again(budget.patience, || warm(opened, budget.sample))?);
+                metrics.extend(again(budget.retry, || warm(opened, budget.sample))?);
             }
         }
     }
@@ -42,95 +38,73 @@ pub fn measure(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<BTreeMap
 
 /// The latency of calls on some threads at once.
 ///
-/// Which physical pages an instance has makes up to a fifth of the time of a call that touches
-/// many. So one thread of a case that also runs on several makes its rounds on as many instances,
-/// one after the other: the cells on one thread and on several come from the same instances. The
-/// rounds on an instance follow each other, as on several threads: a processor that sleeps between
-/// them is slower. Long calls have too few rounds for that: one instance makes them all, so that
-/// they are as far from its first call as on several threads.
+/// The physical pages of an instance make up to a fifth of the time of a call that touches many.
+/// One thread of a case that also runs on several threads therefore makes its rounds on as many
+/// instances, so that the cells on one and on several threads come from the same instances. The
+/// rounds on an instance follow each other, because a processor that sleeps between them is slower.
+/// Long calls have too few rounds for that and use one instance.
 fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
     let threads = cell.key.threads;
     let estimate = Duration::from_nanos(opened.estimate_ns);
-    let (mut clean, mut noisy) = (Vec::new(), Vec::new());
+    let mut checked = None;
     if threads == 1 && estimate >= LONG {
-        // The checked call was timed on a clean instance as well.
-        let mut is_clean = probe::is_clean();
-        // What is over within milliseconds is nothing beside such a call.
-        let ended = Instant::now();
-        while estimate >= VERY_LONG && !is_clean && ended.elapsed() < budget.patience {
-            is_clean = probe::is_clean();
-        }
-        let sample = Sample { clean: is_clean, ..Sample::single(opened.estimate_ns as f64) };
+        checked = Some(checked_call(opened, budget.retry));
         if estimate >= VERY_LONG {
-            return Ok(Samples(vec![sample]));
-        }
-        if is_clean {
-            clean.push(sample);
+            return Ok(Samples(checked.into_iter().collect()));
         }
     }
-    let work = opened.clone();
-    let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);
-    let most = cell.case.threads.iter().copied().filter(|threads| *threads <= cores()).max();
-    let is_shared = threads == 1 && !are_long(budget.sample, opened.estimate_ns);
-    let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
-    let crews = (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone()));
-    let mut crews = crews.collect::<Result<Vec<Crew>>>()?;
-    let (mut lost, mut patience) = (Lost::new(budget.samples), budget.patience);
-    let (mut planned, mut spent) = (None, Duration::ZERO);
-    while clean.len() + noisy.len() < budget.samples {
-        let turn = (clean.len() + noisy.len()) * crews.len() / budget.samples;
+    let mut collector = Collector::new(budget, checked.filter(|sample| sample.clean));
+    let mut crews = crews(cell, opened, budget)?;
+    let mut planned = None;
+    while !collector.is_complete() {
+        let turn = collector.turn(crews.len());
         let crew = &mut crews[turn];
         // Planned just before its first round: meanwhile its processor would sleep.
         let plan = match planned {
             Some((of, plan)) if of == turn => plan,
             _ => crew.plan(budget.sample, opened.estimate_ns)?,
         };
-        planned = Some((turn, plan));
         let started = Instant::now();
-        let mut round = crew.round(plan)?;
-        spent += started.elapsed();
-        match lost.judge(&mut round) {
-            Use::Sample => {}
-            Use::Again => continue,
-            Use::PlanAgain => {
-                planned = None;
-                clean.clear();
-                noisy.clear();
-                continue;
-            }
-        }
-        if round.clean {
-            clean.push(round.sample());
-        } else if patience.is_zero() {
-            noisy.push(round.sample());
-        } else {
-            // Take it again, within the retry budget, but at least once.
-            patience = patience.saturating_sub(started.elapsed());
-        }
-        // Two, so that three processes have enough for an interval.
-        if spent > budget.cell && clean.len() + noisy.len() > 1 {
-            break;
-        }
+        let round = crew.round(plan)?;
+        planned = collector.add(round, started.elapsed()).then_some((turn, plan));
     }
-    // Few noisy samples beside enough clean ones would only widen the record.
-    if clean.len() >= INTERVAL_SAMPLES {
-        noisy.clear();
-    }
-    clean.extend(noisy);
-    Ok(Samples(clean))
+    Ok(collector.finish())
 }
 
-/// Measures again until all of it has enough clean samples, or the patience is used up.
+/// The checked call as a sample: it was made on a clean instance. A very long call is clean if the
+/// probe is clean within the retry budget: a few milliseconds are nothing beside such a call.
+fn checked_call(opened: &Opened, retry: Duration) -> Sample {
+    let is_very_long = Duration::from_nanos(opened.estimate_ns) >= VERY_LONG;
+    let ended = Instant::now();
+    let mut clean = probe::is_clean();
+    while is_very_long && !clean && ended.elapsed() < retry {
+        clean = probe::is_clean();
+    }
+    Sample { clean, ..Sample::single(opened.estimate_ns as f64) }
+}
+
+/// The crews that make the rounds of a cell, each on its own instances.
+fn crews(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Vec<Crew>> {
+    let threads = cell.key.threads;
+    let most = cell.case.threads.iter().copied().filter(|threads| *threads <= cores()).max();
+    let is_shared = threads == 1 && !are_long(budget.sample, opened.estimate_ns);
+    let crews = if is_shared { most.unwrap_or(1).min(budget.samples) } else { 1 };
+    let work = opened.clone();
+    let make = move || Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>);
+    (0..crews).map(|skipped| Crew::start_from(skipped, threads, make.clone())).collect()
+}
+
+/// Repeats measurements until all have enough clean samples, within the retry budget.
 fn again(
-    mut patience: Duration,
+    budget: Duration,
     mut work: impl FnMut() -> Result<BTreeMap<Metric, Samples>>,
 ) -> Result<BTreeMap<Metric, Samples>> {
+    let mut retry = Retry::new(budget);
     loop {
         let started = Instant::now();
         let metrics = work()?;
-        if patience.is_zero() || metrics.values().all(has_enough) {
+        if metrics.values().all(has_enough) || !retry.allows(started.elapsed()) {
             return Ok(metrics);
         }
-        patience = patience.saturating_sub(started.elapsed());
     }
 }

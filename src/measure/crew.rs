@@ -11,10 +11,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a round may take before the crew gives up on a thread.
+/// Longest round before the crew gives up on a thread.
 const STUCK: Duration = Duration::from_secs(300);
-/// Duration of the untimed calls before the timed ones. The branch predictor, which the probe
-/// disturbed, has learned the calls again by then.
+/// Duration of untimed calls before the timed ones, in which the branch predictor learns the calls
+/// again after the probe.
 const SETTLED_IN: Duration = Duration::from_micros(150);
 
 /// Most untimed rounds before the first sample, and their longest time in samples.
@@ -23,15 +23,15 @@ const LONGEST_UNTIMED: u32 = 16;
 /// Rounds are steady once the next takes more than this share of the last.
 const STEADY: f64 = 0.99;
 
-/// A round is clean if a thread waited for its processor for at most one part in this many.
+/// A round is clean if no thread waited for a processor for more than one part in this many.
 const WAITED: u32 = 100;
 
-/// Threads that make rounds together, each pinned to a processor of its own. They sleep
-/// between rounds. A single thread moves to another processor if its own has interference.
+/// Threads that make rounds together, each pinned to its own processor. They sleep between rounds.
+/// A single thread moves to another processor if its own has interference.
 pub struct Crew {
     members: Vec<Member>,
     ended: Receiver<(usize, Result<Turn>)>,
-    /// Calls after which the runtime catches up on work that it put off.
+    /// Calls after which the runtime catches up on deferred work.
     period: u64,
 }
 
@@ -46,7 +46,6 @@ struct Order {
     start: Arc<StartingLine>,
 }
 
-/// What a thread did in a round.
 struct Turn {
     calls: u64,
     ns: u64,
@@ -54,12 +53,8 @@ struct Turn {
 }
 
 impl Crew {
-    /// Starts `threads` threads. `make` creates the work of each, on that thread.
-    ///
-    /// # Errors
-    ///
-    /// When there are fewer processors, a thread cannot be started, or its work cannot be
-    /// created.
+    /// Starts `threads` threads. `make` creates the work of each, on that thread. Fails if there
+    /// are fewer processors, a thread cannot be started, or its work cannot be created.
     pub fn start(
         threads: usize,
         make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
@@ -67,11 +62,7 @@ impl Crew {
         Self::start_from(0, threads, make)
     }
 
-    /// The same on the processors that follow the first `skipped` ones.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`start`](Self::start).
+    /// The same on the processors after the first `skipped` ones.
     pub fn start_from(
         skipped: usize,
         threads: usize,
@@ -96,23 +87,17 @@ impl Crew {
             crew.members.push(Member { orders, handle: Some(handle) });
         }
         drop(done);
-        // Each thread reports once that its work is ready: its calls are a period.
+        // Each thread reports once that its work is ready, with its period as the number of calls.
         let ready = crew.gather()?;
         crew.period = ready.iter().map(|turn| turn.calls).max().unwrap_or(1);
         Ok(crew)
     }
 
-    /// The number of threads.
-    #[must_use]
     pub fn threads(&self) -> usize {
         self.members.len()
     }
 
-    /// Makes a round.
-    ///
-    /// # Errors
-    ///
-    /// When a call fails, or a thread does not come back. The crew must not be used
+    /// Makes a round. Fails if a call fails or a thread does not answer; the crew must not be used
     /// afterwards.
     pub fn round(&mut self, plan: RoundPlan) -> Result<Round> {
         let start = Arc::new(StartingLine::new(self.members.len()));
@@ -129,14 +114,10 @@ impl Crew {
         })
     }
 
-    /// Plans rounds that take about `sample`, and makes untimed ones until they no longer become
-    /// faster: a new instance has not yet learned which pages its calls write, and calls that
-    /// write 1 MiB become faster by 6 % within ten rounds. Calls of 50 ms or more are only
-    /// planned. An estimate of 0 means unknown.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`round`](Self::round).
+    /// Plans rounds of about `sample`, and makes untimed ones until they no longer become faster: a
+    /// new instance has not yet learned which pages its calls write, and calls that write 1 MiB
+    /// become 6 % faster within ten rounds. Calls of 50 ms or more are only planned. An estimate of
+    /// 0 means unknown.
     pub fn plan(&mut self, sample: Duration, estimate_ns: u64) -> Result<RoundPlan> {
         let call_ns = match are_long(sample, estimate_ns) {
             true => estimate_ns,
@@ -158,7 +139,7 @@ impl Crew {
         Ok(plan)
     }
 
-    /// How long a call takes about, ns, from short rounds.
+    /// Approximate time of a call, ns, from short rounds.
     fn trials(&mut self, sample: Duration) -> Result<u64> {
         let one = RoundPlan {
             calls: 1,
@@ -168,9 +149,8 @@ impl Crew {
             ..self.plan_for(sample, 0)
         };
         let mut call_ns = f64::INFINITY;
-        // The first calls of an instance are slower than those that follow, and so is a
-        // round in which the thread lost its processor: the shortest counts, once it is
-        // confirmed.
+        // First calls of an instance are slower, and so is a round in which the thread lost its
+        // processor: the shortest round counts, once confirmed.
         let mut confirmed = 0;
         for round in 0..12 {
             let plan = if round < 2 { one } else { self.plan_for(sample / 4, call_ns as u64) };
@@ -225,17 +205,17 @@ impl Drop for Crew {
     }
 }
 
-/// Where a thread runs.
+/// The processor of a thread.
 struct Place {
     processor: usize,
     /// Processors to which it may move.
     spare: Vec<usize>,
     pinned: Option<Pinned>,
-    /// When the probe last ended and was clean.
+    /// Time of the last clean probe.
     probed: Option<Instant>,
 }
 
-/// A probe this long ago holds for the next round, too.
+/// A probe this recent holds for the next round too.
 const RECENT: Duration = Duration::from_millis(1);
 
 impl Place {
@@ -247,14 +227,13 @@ impl Place {
         Ok(())
     }
 
-    /// Whether the processor is clean now.
+    /// `true` if the processor is clean now.
     fn is_clean(&mut self) -> bool {
         self.probed = probe::is_clean().then(Instant::now);
         self.probed.is_some()
     }
 
-    /// Pins the thread, if possible to a processor without interference. Gives whether the
-    /// processor is clean.
+    /// Pins the thread, if possible to a clean processor. Returns `true` if it is clean.
     fn settle(&mut self) -> Result<bool> {
         self.pin()?;
         if self.probed.is_some_and(|at| at.elapsed() < RECENT) || self.is_clean() {
@@ -314,7 +293,7 @@ fn turn(
     plan: RoundPlan,
     start: &StartingLine,
 ) -> Result<Turn> {
-    // A thread that fails must not leave the others waiting at the starting line.
+    // A failed thread must not leave the others waiting at the starting line.
     let ready = if plan.probes { place.settle() } else { place.pin().map(|()| true) };
     let before = ready.and_then(|clean| {
         let began = Instant::now();
@@ -340,8 +319,7 @@ fn turn(
     Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
 }
 
-/// How long this thread has waited for a processor, ready to run. 0 if the kernel was built
-/// without this count.
+/// Time that this thread waited for a processor, ready to run. 0 if the kernel does not count it.
 fn waited() -> Duration {
     let file = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     // Time on a processor, time spent waiting for one (both ns), and time slices.

@@ -1,12 +1,11 @@
-//! What this process occupies.
+//! Memory of this process.
 
 use crate::proc::kib;
 use crate::record::Footprint;
 use std::fs::read_to_string;
 
-/// What this process occupies now. `/proc/self/smaps_rollup` is exact; the counters in `statm`
-/// and `status` lag behind by hundreds of pages. What the kernel does not report is 0.
-#[must_use]
+/// The current memory of this process. `/proc/self/smaps_rollup` is exact; the counters in `statm`
+/// and `status` lag behind by hundreds of pages. Values that the kernel does not report are 0.
 pub fn footprint() -> Footprint {
     let rollup = rollup();
     let status = read_to_string("/proc/self/status").unwrap_or_default();
@@ -19,8 +18,7 @@ pub fn footprint() -> Footprint {
     }
 }
 
-/// Resident memory of this process, KiB, as in [`footprint`]; only that is read.
-#[must_use]
+/// Resident memory of this process, KiB, as in [`footprint`] without the rest.
 pub fn resident_kib() -> u64 {
     kib(&rollup(), "Rss").unwrap_or(0)
 }
@@ -39,7 +37,7 @@ mod tests {
         let written = std::hint::black_box(vec![1_u8; 64 << 20]);
         let after = footprint();
         assert!(written.iter().all(|byte| *byte == 1));
-        // Another test may have given back as much as half of it meanwhile.
+        // Another test may have freed as much as half of it meanwhile.
         assert!(resident_kib() > 0);
         assert!(before.rss_kib > 0 && after.rss_kib > before.rss_kib + 32 * 1024, "{after:?}");
         assert!(after.pss_kib > 32 * 1024 && after.page_tables_kib > 0 && after.mappings > 10);

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a thread spins before it yields to other threads.
+/// Time that a thread spins before it yields.
 const SPIN: Duration = Duration::from_millis(2);
 
-/// A spinning barrier. Threads wait awake, because a thread that slept would start late.
+/// A spinning barrier: a sleeping thread would start late.
 #[derive(Debug)]
 pub(super) struct StartingLine {
     missing: AtomicUsize,
@@ -19,7 +19,7 @@ impl StartingLine {
 
     /// Returns when every thread has arrived.
     pub(super) fn wait(&self) {
-        // Only the arrival of the others matters, not what they did before.
+        // Only the arrival matters, not what threads did before.
         self.missing.fetch_sub(1, Ordering::AcqRel);
         let came = Instant::now();
         while self.missing.load(Ordering::Acquire) > 0 {

@@ -1,12 +1,13 @@
 //! Measures opened cells: calls on one or several threads, the steps of a call, calls on used
 //! instances, and sides in turns.
 //!
-//! A [`Crew`] is a number of threads, each pinned to a processor of its own. It makes rounds:
-//! all threads start together, and each times its own calls. Latency, throughput and both
-//! sides of a comparison come from rounds. Interference is detected by a [`probe`] before and
-//! after each round, never by the measured time.
+//! A [`Crew`] is a number of threads, each pinned to its own processor. In a round all threads
+//! start together, and each times its own calls. Latency, throughput and both sides of a comparison
+//! come from rounds. A [`probe`] before and after each round detects interference; the measured
+//! time never does.
 
 mod cell;
+mod collect;
 mod crew;
 mod footprint;
 mod line;

@@ -1,5 +1,5 @@
-//! Pins threads to processors. Without pinning, the scheduler may wake the second thread of a
-//! crew on the processor of the first, where it waits until the first has been timed.
+//! Pins threads to processors. Otherwise the scheduler may wake the second thread of a crew on the
+//! processor of the first, where it waits until the first has been timed.
 
 use anyhow::{Context, Result, ensure};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -8,11 +8,8 @@ use nix::unistd::Pid;
 /// The calling thread.
 const SELF: Pid = Pid::from_raw(0);
 
-/// One processor for each of `threads` threads, among those that the calling thread may use.
-///
-/// # Errors
-///
-/// When there are fewer, or the kernel does not report them.
+/// One processor for each of `threads` threads, among those of the calling thread. Fails if there
+/// are fewer.
 pub(crate) fn processors(threads: usize) -> Result<Vec<usize>> {
     let set = sched_getaffinity(SELF).context("cannot read the processor affinity")?;
     let allowed = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
@@ -21,16 +18,12 @@ pub(crate) fn processors(threads: usize) -> Result<Vec<usize>> {
     Ok(allowed)
 }
 
-/// Keeps the calling thread on one processor until it is dropped, which the same thread must
-/// do.
 pub(crate) struct Pinned {
     before: CpuSet,
 }
 
 impl Pinned {
-    /// # Errors
-    ///
-    /// When the kernel refuses.
+    /// Pins the calling thread. Fails if the kernel refuses.
     pub(crate) fn to(cpu: usize) -> Result<Self> {
         let pin = || {
             let before = sched_getaffinity(SELF)?;

@@ -1,11 +1,11 @@
-//! The interference probe: detects whether something else uses the same core.
+//! The interference probe: detects other work on the same core.
 //!
-//! On rented machines a processor is often one of two hardware threads of a core, and the
-//! other one belongs to another tenant. Pure computation is hardly affected, but the threads
-//! share the branch predictor: code with many branches takes 1.5 to 2 times as long, for
-//! seconds at a time. The probe is code that consists of branches. It is timed before and
-//! after each measurement. The measurement is clean if the probe ran at full speed both times.
-//! The measured time itself never decides, so leaving samples out favours no executor.
+//! On rented machines a processor is often one of two hardware threads of a core, and the other
+//! belongs to another tenant. Pure computation is hardly affected, but the threads share the branch
+//! predictor: code with many branches takes 1.5 to 2 times as long, for seconds at a time. The
+//! probe is code that consists of branches, timed before and after each measurement. The
+//! measurement is clean if the probe ran at full speed both times. The measured time never decides,
+//! so leaving samples out favours no executor.
 
 use super::pin::{Pinned, processors};
 use crate::plan::cores;
@@ -22,27 +22,26 @@ const BRANCHES: usize = 1500;
 const PATTERN: [u8; BRANCHES] = pattern();
 /// Untimed passes in which the predictor learns the branches.
 const LEARNED_IN: usize = 40;
-/// Passes that are timed together, and how often. An interruption slows only one of these.
+/// Passes that are timed together, and their repetitions. An interruption slows only one of these.
 const TOGETHER: usize = 8;
 const TIMES: usize = 3;
 /// Interference begins at this multiple of the shortest time, in hundredths.
 const SHARED: u64 = 135;
 
-/// The shortest time of the passes in this process so far, ns.
+/// Shortest time of the passes in this process so far, ns.
 static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Whether nothing else uses this core now, compared with the shortest time known so far.
-/// Takes about 70 µs.
-#[must_use]
+/// `true` if nothing else uses this core now, judged by the shortest time so far. Takes about 70
+/// µs.
 pub fn is_clean() -> bool {
     judge(passes())
 }
 
-/// How long [`calibrate`] takes.
+/// Duration of [`calibrate`].
 const CALIBRATION: Duration = Duration::from_millis(500);
 
-/// Measures how long the probe takes on a clean core, ns, by running it for half a second.
-/// Without this, the first samples of a process would have no reference.
+/// Measures the probe on a clean core for half a second, and returns its shortest time, ns. The
+/// first samples of a process need this reference.
 pub fn calibrate() -> u64 {
     let started = Instant::now();
     while started.elapsed() < CALIBRATION {
@@ -51,7 +50,7 @@ pub fn calibrate() -> u64 {
     SHORTEST.load(Ordering::Relaxed)
 }
 
-/// Takes over the calibration of another process of the same program.
+/// Uses the calibration of another process of the same program.
 pub fn calibrated(shortest: u64) {
     SHORTEST.fetch_min(shortest, Ordering::Relaxed);
 }
@@ -80,7 +79,7 @@ fn passes() -> u64 {
     (0..TIMES).map(|_| once()).min().unwrap_or(u64::MAX)
 }
 
-/// Two branches for each byte, around work that the compiler cannot make branchless.
+/// Two branches per byte, around work that the compiler cannot make branchless.
 #[inline(never)]
 fn pass(pattern: &[u8]) -> u64 {
     let (mut a, mut b) = (1_u64, 7_u64);
@@ -119,16 +118,11 @@ pub struct Watch {
 
 impl Watch {
     /// Probes before the first sample.
-    #[must_use]
     pub fn start() -> Self {
         Self { was_clean: is_clean() }
     }
 
-    /// Does `work`. Gives its result, and whether the probe was clean before and after.
-    ///
-    /// # Errors
-    ///
-    /// Those of `work`.
+    /// Does `work`. Returns its result, and `true` if the probes before and after were clean.
     pub fn over<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
         let before = self.was_clean;
         let done = work()?;
@@ -144,15 +138,11 @@ pub struct Look {
     pub at: Duration,
     /// Time of the probe (eight passes), ns.
     pub ns: u64,
-    /// Whether it was clean.
+    /// `true` if it was clean.
     pub clean: bool,
 }
 
 /// Probes all processors at once for `time`.
-///
-/// # Errors
-///
-/// When the kernel does not list the processors, or a thread cannot be started.
 pub fn watch(time: Duration) -> Result<Vec<(usize, Vec<Look>)>> {
     let processors = processors(cores())?;
     let watch_one = |processor| -> Result<Vec<(Duration, u64)>> {
@@ -194,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_takes_much_longer_than_the_shortest_is_not_clean() {
-        // Far below what passes take, so that others' looks change nothing.
+        // Far below the time of passes, so that other probes change nothing.
         assert!(judge(10));
         assert!(judge(13));
         assert!(!judge(14));

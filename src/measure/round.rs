@@ -5,7 +5,6 @@ use crate::record::Sample;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The plan of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
     /// Smallest number of calls of a thread.
@@ -16,18 +15,18 @@ pub struct RoundPlan {
     pub step: u64,
     /// Shortest time for which a thread makes calls.
     pub time: Duration,
-    /// Whether untimed calls come first: what the probe and a sleeping processor have made slow
-    /// is not of the calls.
+    /// `true` to make untimed calls first: the probe and a sleeping processor slow the first calls
+    /// down.
     pub settles: bool,
-    /// Whether the interference probe runs before and after. Without it, the round is clean.
+    /// `true` to run the probe before and after. Without it, the round is clean.
     pub probes: bool,
 }
 
-/// Calls of this length or longer have no untimed rounds, the checked call is a sample, and a
-/// round is one call.
+/// Calls of this length or longer have no untimed rounds, the checked call is a sample, and a round
+/// is one call.
 pub(super) const LONG: Duration = Duration::from_millis(50);
 
-/// Whether calls are so long that a round is two calls or one, without untimed ones before them.
+/// `true` if a round is one or two calls without untimed ones before them.
 pub(super) fn are_long(sample: Duration, call_ns: u64) -> bool {
     Duration::from_nanos(call_ns) > sample * 3
 }
@@ -38,23 +37,21 @@ const SHORT_NS: u64 = 40_000;
 /// holds 1,000 calls.
 const FEWEST_SHORT_CALLS: u64 = 125;
 
-/// How many times longer a round may become so that it covers whole periods of the runtime.
-/// What is put off matters less in longer calls.
+/// Largest growth of a round to cover whole periods of the runtime. Deferred work matters less in
+/// longer calls.
 const WIDER: u64 = 20;
 
 impl RoundPlan {
-    /// Plans a round of about `sample` for calls of about `call_ns`. A single thread makes an
-    /// exact number of calls. Several threads go on until the time is over, so that all of
-    /// them run to the end; at the planned speed, each makes as many calls as a single one. A
-    /// round covers whole periods of `period` calls, where that does not make it too long.
-    #[must_use]
+    /// Plans a round of about `sample` for calls of about `call_ns`. A single thread makes an exact
+    /// number of calls. Several threads continue until the time is over, so that all run to the
+    /// end. Rounds cover whole periods of `period` calls, unless that makes them too long.
     pub fn new(sample: Duration, call_ns: u64, threads: usize, period: u64) -> Self {
         let call_ns = call_ns.max(1);
         let sample_ns = (sample.as_nanos() as u64).max(FEWEST_CALLS_US * 1000 * 5 / 4);
         let few = match call_ns {
             ..SHORT_NS => FEWEST_SHORT_CALLS,
-            // The first call of a round follows a pause and takes longer: as many calls follow it
-            // on one thread as on several.
+            // The first call of a round follows a pause and takes longer: equally many calls follow
+            // it on any number of threads.
             _ if Duration::from_nanos(call_ns) < LONG => 2,
             _ => 1,
         };
@@ -69,7 +66,7 @@ impl RoundPlan {
             return Self { calls, batch, step: 1, time: Duration::ZERO, settles, probes };
         }
         let step = if calls == whole { batch.next_multiple_of(period.max(1)) } else { batch };
-        // Half a call less: calls that are a little faster than planned are not one more.
+        // Half a call less, so that slightly faster calls do not add one.
         let time = Duration::from_nanos(calls * call_ns - call_ns / 2);
         Self { calls: few.next_multiple_of(step), batch, step, time, settles, probes }
     }
@@ -80,30 +77,26 @@ impl RoundPlan {
 pub struct Round {
     /// Calls and ns of each thread.
     pub threads: Vec<(u64, u64)>,
-    /// Whether the probe was clean before and after on every thread's processor.
+    /// `true` if the probe was clean before and after on every thread's processor.
     pub clean: bool,
 }
 
 impl Round {
-    /// Whether every thread completed at least half as many calls as every other one, so that
+    /// `true` if every thread completed at least half as many calls as every other one, so that
     /// each was timed while the others ran.
-    #[must_use]
     pub fn others_kept_up(&self) -> bool {
-        // By rate: a thread that made its calls after the others had ended was not beside them.
+        // By rate: a thread that ran after the others had ended was not beside them.
         let rates = || self.threads.iter().map(|(calls, ns)| *calls as f64 / (*ns).max(1) as f64);
         let least = rates().fold(f64::INFINITY, f64::min);
         let most = rates().fold(0.0, f64::max);
         least * 2.0 >= most && least > 0.0
     }
 
-    /// Whether a thread's calls took less time than a sample has to.
-    #[must_use]
     pub fn is_short(&self) -> bool {
         self.threads.iter().any(|(_, ns)| *ns < FEWEST_CALLS_US * 1000)
     }
 
     /// The round as a sample.
-    #[must_use]
     pub fn sample(&self) -> Sample {
         Sample {
             calls: self.threads.iter().map(|(calls, _)| calls).sum(),
@@ -113,8 +106,6 @@ impl Round {
         }
     }
 
-    /// ns per call.
-    #[must_use]
     pub fn per_call(&self) -> f64 {
         self.sample().per_call()
     }
@@ -160,7 +151,7 @@ mod tests {
         assert_eq!((short.batch, short.time), (200, SAMPLE - Duration::from_nanos(50)));
     }
 
-    /// The calls of a thread that takes `call_ns` for each.
+    /// The calls of a thread with this time per call.
     fn made(plan: &RoundPlan, call_ns: u64) -> u64 {
         let by_time = (plan.time.as_nanos() as u64).div_ceil(call_ns);
         plan.calls.max(by_time).next_multiple_of(plan.step)

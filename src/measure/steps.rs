@@ -12,12 +12,8 @@ const SAMPLES: u32 = estimate::CLEAN_SAMPLES as u32 + 1;
 /// Largest number of calls of a sample.
 const CALLS: u64 = 40;
 
-/// Times `prepare`, `invoke` and `finish` of calls. A sample takes about `sample` and is the
-/// median over its calls. The time includes reading the clock between the steps.
-///
-/// # Errors
-///
-/// When a call fails.
+/// Times `prepare`, `invoke` and `finish` of calls. A sample takes about `sample` and is the median
+/// over its calls. The time includes reading the clock between the steps.
 pub fn steps(opened: &Opened, sample: Duration) -> Result<BTreeMap<Metric, Samples>> {
     let fit = (sample * SAMPLES).as_nanos() as u64 / opened.estimate_ns.max(1);
     let calls = (fit / u64::from(SAMPLES)).clamp(1, CALLS);

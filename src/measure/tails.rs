@@ -12,22 +12,16 @@ const LONGEST_NS: u64 = 60_000_000_000;
 pub struct Tails(Histogram<u64>);
 
 impl Tails {
-    /// No times yet. Quantiles have three significant digits.
-    ///
-    /// # Errors
-    ///
-    /// None: the bounds are constants.
+    /// No times yet. Quantiles have three significant digits. Never fails: the bounds are
+    /// constants.
     pub fn new() -> Result<Self> {
         Ok(Self(Histogram::new_with_bounds(1, LONGEST_NS, 3)?))
     }
 
-    /// Adds a time, ns.
     pub fn record(&mut self, ns: u64) {
         self.0.saturating_record(ns.max(1));
     }
 
-    /// The quantiles so far.
-    #[must_use]
     pub fn tail(&self) -> Tail {
         Tail {
             calls: self.0.len(),

@@ -1,26 +1,19 @@
-//! Sides that are timed in turns. What slows the machine slows all of them, so their ratios hold
-//! even where the times do not.
+//! Sides that are timed in turns. A slow phase of the machine affects all of them, so ratios hold
+//! even where times do not.
 
+use super::collect::Retry;
 use super::lost::{Lost, Use};
 use super::{Crew, Round, RoundPlan};
 use crate::plan::{Budget, Random, shuffled};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// One of the sides that are timed in turns.
+/// A side that is timed in turns.
 pub trait Side {
-    /// Plans rounds that take about `sample`.
-    ///
-    /// # Errors
-    ///
-    /// When a call fails.
+    /// Plans rounds of about `sample`.
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan>;
 
     /// Makes a round.
-    ///
-    /// # Errors
-    ///
-    /// When a call fails.
     fn round(&mut self, plan: RoundPlan) -> Result<Round>;
 }
 
@@ -41,14 +34,9 @@ type Turns = (Vec<(f64, f64)>, Vec<usize>);
 /// Rounds that are made however long they take.
 const FEWEST: usize = 3;
 
-/// Times some sides in turns, in a random order within each round: the side that comes first may
-/// be slower, and the one that is planned first stay so. A round of the result has one of each
-/// side. What a side does under interference is repeated within the retry budget. Where calls
-/// are long, there are fewer rounds.
-///
-/// # Errors
-///
-/// When a side fails.
+/// Times some sides in turns, in random order within each round, because the first side may be
+/// slower. A round of the result has one of each side. Rounds with interference are repeated within
+/// the retry budget. Long calls have fewer rounds.
 pub fn in_turns(
     sides: &mut [&mut dyn Side],
     budget: &Budget,
@@ -62,7 +50,7 @@ pub fn in_turns(
     planned.sort_by_key(|(place, _)| *place);
     let mut plans: Vec<RoundPlan> = planned.into_iter().map(|(_, plan)| plan).collect();
     let longest = budget.cell * u32::try_from(sides.len()).unwrap_or(u32::MAX);
-    let (mut patience, began) = (budget.patience, Instant::now());
+    let (mut retry, began) = (Retry::new(budget.retry), Instant::now());
     let mut lost = Lost::new(budget.rounds * sides.len());
     let mut all: Vec<Vec<Round>> = Vec::with_capacity(budget.rounds);
     while all.len() < budget.rounds && (all.len() < FEWEST || began.elapsed() <= longest) {
@@ -78,8 +66,8 @@ pub fn in_turns(
                         plans[place] = side.plan(budget.sample)?;
                         all.clear();
                     }
-                    Use::Sample if own.clean || patience.is_zero() => break own,
-                    Use::Sample => patience = patience.saturating_sub(started.elapsed()),
+                    Use::Sample if !own.clean && retry.allows(started.elapsed()) => {}
+                    Use::Sample => break own,
                 }
             };
             round.push((place, own));
@@ -91,10 +79,6 @@ pub fn in_turns(
 }
 
 /// Times subject and baseline [in turns](in_turns).
-///
-/// # Errors
-///
-/// Those of [`in_turns`].
 pub fn turns(
     subject: &mut dyn Side,
     baseline: &mut dyn Side,
@@ -113,7 +97,7 @@ pub fn turns(
 mod tests {
     use super::*;
 
-    /// A side whose rounds are those of a list, the last one for ever.
+    /// A side with a list of rounds; the last one repeats.
     struct Listed {
         rounds: Vec<Round>,
         made: usize,
@@ -141,8 +125,8 @@ mod tests {
         }
     }
 
-    fn budget(patience: Duration) -> Budget {
-        Budget { rounds: 4, patience, cell: Duration::from_secs(600), ..Budget::full(1) }
+    fn budget(retry: Duration) -> Budget {
+        Budget { rounds: 4, retry, cell: Duration::from_secs(600), ..Budget::full(1) }
     }
 
     #[test]
@@ -163,8 +147,8 @@ mod tests {
         let (bad, good) = (round(900_000, false), round(100_000, true));
         let mut a = listed(&[bad.clone(), good.clone()]);
         let mut b = listed(&[good]);
-        let patience = Duration::MAX;
-        let (times, noisy) = turns(&mut a, &mut b, &budget(patience), &mut Random::new(1)).unwrap();
+        let (times, noisy) =
+            turns(&mut a, &mut b, &budget(Duration::MAX), &mut Random::new(1)).unwrap();
         assert_eq!((times, noisy), (vec![(10_000.0, 10_000.0); 4], vec![]));
         assert_eq!((a.made, b.made), (5, 4));
         let mut a = listed(&[bad]);
@@ -174,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_whose_calls_became_shorter_is_planned_again_and_all_begins_anew() {
+    fn a_side_whose_calls_became_shorter_is_planned_again_and_all_rounds_are_repeated() {
         let good = round(100_000, true);
         let mut a = listed(&[good.clone(), round(10, true), good.clone()]);
         let mut b = listed(&[good]);
@@ -183,7 +167,7 @@ mod tests {
         assert_eq!((times.len(), a.planned, b.planned), (4, 2, 1));
     }
 
-    /// What other programs do to a side never fails it.
+    /// Other programs never make a side fail.
     #[test]
     fn sides_that_never_run_side_by_side_are_timed_with_interference() {
         let apart = Round { threads: vec![(10, 100_000), (1, 100_000)], clean: true };

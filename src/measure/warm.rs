@@ -15,11 +15,8 @@ use touchstone_executor::{ExportId, Instance, Outcome};
 const SAMPLES: u32 = estimate::CLEAN_SAMPLES as u32 + 1;
 
 /// Times consecutive calls on one instance, in samples of about `sample`: of the export of the
-/// case, and of the one that only takes the input, if the case names one.
-///
-/// # Errors
-///
-/// When a call fails, traps, or gives another output than expected.
+/// case, and of the one that only takes the input, if there is one. Fails if a call fails, traps,
+/// or gives a wrong output.
 pub fn warm(opened: &Opened, sample: Duration) -> Result<BTreeMap<Metric, Samples>> {
     let mut instance = opened.loaded.instances.take()?;
     instance.prepare()?;
@@ -54,7 +51,7 @@ fn used(
         }
         Ok(elapsed(started))
     };
-    // The first calls bring memory in and let the guest's allocator grow.
+    // The first calls bring memory in and grow the guest's allocator.
     calls(1)?;
     let mut watch = Watch::start();
     let time = sample * SAMPLES;
@@ -75,7 +72,7 @@ fn used(
     let samples = (time.as_nanos() as u64 / once).clamp(3, u64::from(SAMPLES));
     let sample = |_| {
         let ((made, took), clean) = watch.over(|| {
-            // The probe takes from the processor what it has learned of the calls.
+            // The probe clears from the processor what it has learned of the calls.
             calls(count / 4)?;
             let (mut made, mut took) = (0, 0);
             while took < FEWEST_CALLS_US * 1000 {

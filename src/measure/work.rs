@@ -1,5 +1,5 @@
-//! The work of a thread of a crew: calls through the contract, through the raw interface of a
-//! runtime, or in bursts after calls of another kind.
+//! The work of a crew's thread: calls through the contract, through the raw interface of a runtime,
+//! or in bursts after calls of another kind.
 
 use crate::lab::{Opened, abbreviate};
 use anyhow::{Context, Result, ensure};
@@ -8,14 +8,11 @@ use touchstone_executor::{Instance, Outcome, RawCaller};
 
 /// Work that consists of equal calls.
 pub trait Work: Send {
-    /// Makes `calls` calls, compares the last output, and gives the time of the calls alone.
-    ///
-    /// # Errors
-    ///
-    /// When a call fails, traps or gives a wrong output.
+    /// Makes `calls` calls, compares the last output, and returns the time of the calls alone.
+    /// Fails if a call fails, traps or gives a wrong output.
     fn time(&mut self, calls: u64) -> Result<Duration>;
 
-    /// Calls after which the runtime catches up on work that it put off.
+    /// Calls after which the runtime catches up on deferred work.
     fn period(&self) -> u64 {
         1
     }
@@ -38,11 +35,7 @@ impl Drop for Caller {
 }
 
 impl Caller {
-    /// A caller with an instance of its own.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot make the instance.
+    /// A caller with its own instance.
     pub fn new(opened: &Opened) -> Result<Self> {
         Ok(Self {
             opened: opened.clone(),
@@ -51,8 +44,8 @@ impl Caller {
         })
     }
 
-    /// Makes one other call on the same instance and compares its output. `other` must be
-    /// opened on the same module.
+    /// Makes one other call on the same instance and compares its output. `other` must be opened on
+    /// the same module.
     fn call_other(&mut self, other: &Opened) -> Result<()> {
         call(other, &mut self.instance, &mut self.output)?;
         compare(other, &self.output)
@@ -91,11 +84,7 @@ fn call(
     }
 }
 
-/// Compares an output with the expected one.
-///
-/// # Errors
-///
-/// When they differ.
+/// Fails if an output differs from the expected one.
 pub(crate) fn compare(opened: &Opened, output: &[u8]) -> Result<()> {
     ensure!(
         output == &*opened.expected,
@@ -106,8 +95,8 @@ pub(crate) fn compare(opened: &Opened, output: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Calls in short bursts. Before each burst come a call of another kind on the same
-/// instance, where there is one, and some untimed calls.
+/// Calls in short bursts. Before each burst come a call of another kind on the same instance, if
+/// there is one, and some untimed calls.
 pub struct InBursts {
     caller: Caller,
     another: Option<Opened>,
@@ -116,12 +105,8 @@ pub struct InBursts {
 }
 
 impl InBursts {
-    /// Makes `skip` untimed calls and times `burst` calls after each call of `another`.
-    ///
-    /// # Errors
-    ///
-    /// When the instance cannot be made, a burst has no call, or `another` was not opened
-    /// on the same module.
+    /// Makes `skip` untimed calls and times `burst` calls after each call of `another`. Fails if a
+    /// burst has no call or `another` was opened on another module.
     pub fn new(opened: &Opened, another: Option<Opened>, skip: u64, burst: u64) -> Result<Self> {
         ensure!(burst > 0, "a burst without a call cannot be timed");
         let shares = another.as_ref().is_none_or(|another| {
@@ -156,11 +141,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Calls it twice and compares the output both times, as a cell is opened.
-    ///
-    /// # Errors
-    ///
-    /// When a call fails or gives another output.
+    /// Calls it twice and compares the output both times, as when a cell is opened.
     pub fn new(call: RawCaller, opened: &Opened) -> Result<Self> {
         let mut raw = Self { call, output: Vec::new(), opened: opened.clone() };
         for _ in 0..2 {

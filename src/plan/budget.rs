@@ -4,28 +4,26 @@ use crate::record::{Sampling, estimate};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Shortest time of the calls of a sample, µs. In shorter samples, the cost of reading the
-/// clock would be visible.
+/// Shortest time of the calls of a sample, µs. In shorter samples, the cost of reading the clock
+/// would show.
 pub const FEWEST_CALLS_US: u64 = 20;
 
-/// How much a cell and a comparison are sampled in each process.
+/// Amount of sampling of a cell and a comparison in each process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// `full`, `quick` or `custom`.
     pub name: String,
     /// Number of fresh processes in which every cell is measured.
     pub processes: u32,
-    /// Largest number of further processes, for cells with too few clean samples or an
-    /// impossible scaling.
+    /// Most further processes, for cells with too few clean samples or an impossible scaling.
     pub extra: u32,
     /// Samples of a cell in each process. Long calls have fewer.
     pub samples: usize,
-    /// Time of one sample.
     pub sample: Duration,
-    /// Longest time that the samples of a cell take in a process.
+    /// Longest time of a cell's samples in a process.
     pub cell: Duration,
     /// Retry budget: time that a cell may spend in each process on samples with interference.
-    pub patience: Duration,
+    pub retry: Duration,
     /// Rounds of a comparison in each process.
     pub rounds: usize,
     /// Seed of every order.
@@ -34,7 +32,6 @@ pub struct Budget {
 
 impl Budget {
     /// For results that are published.
-    #[must_use]
     pub fn full(seed: u64) -> Self {
         Self {
             name: "full".to_owned(),
@@ -43,14 +40,13 @@ impl Budget {
             samples: 6,
             sample: Duration::from_micros(600),
             cell: Duration::from_millis(50),
-            patience: Duration::from_millis(30),
+            retry: Duration::from_millis(30),
             rounds: 6,
             seed,
         }
     }
 
     /// For a first look: fewer samples, wider intervals.
-    #[must_use]
     pub fn quick(seed: u64) -> Self {
         Self {
             name: "quick".to_owned(),
@@ -63,21 +59,19 @@ impl Budget {
     }
 
     /// The same, with about `time` for the samples of `cells` cells together.
-    #[must_use]
     pub fn within(mut self, time: Duration, cells: usize) -> Self {
         let shares = cells.max(1) as u32 * self.processes.max(1);
         let share = (time / shares).clamp(Duration::from_millis(4), Duration::from_secs(2));
         "custom".clone_into(&mut self.name);
         self.cell = share;
-        self.patience = share;
+        self.retry = share;
         let fit = share.as_micros() / self.sample.as_micros().max(1);
         self.samples = usize::try_from(fit).unwrap_or(usize::MAX).clamp(5, 50);
         self.rounds = (self.samples / 2).clamp(6, 25);
         self
     }
 
-    /// As recorded in the header of a run.
-    #[must_use]
+    /// The budget in the header of a run.
     pub fn sampling(&self, in_process: bool) -> Sampling {
         Sampling {
             name: self.name.clone(),

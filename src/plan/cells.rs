@@ -12,19 +12,14 @@ use touchstone_executor::{Engine, MemoryFrom, Owner, Strategy, Support};
 /// One cell: a case on a guest, an engine, a strategy and a number of threads.
 #[derive(Clone)]
 pub struct Cell {
-    /// Its name.
     pub key: CellKey,
-    /// Its case.
     pub case: Arc<Case>,
-    /// The guest's name as the case gives it.
     pub guest: String,
-    /// Its engine.
     pub engine: Arc<dyn Engine>,
 }
 
 impl Cell {
-    /// A cell; `guest` as the case names it.
-    #[must_use]
+    /// A cell; `guest` is the case's name for it.
     pub fn new(
         case: &Arc<Case>,
         guest: &str,
@@ -47,30 +42,24 @@ impl Cell {
     }
 
     /// The name for filters and criterion.
-    #[must_use]
     pub fn name(&self) -> String {
         self.key.name(self.case.title(&self.guest))
     }
 }
 
-/// Everything that the cases request from some engines on this machine.
+/// The cells and refusals of cases and engines on this machine.
 #[derive(Clone, Default)]
 pub struct Plan {
-    /// The cells to measure.
     pub cells: Vec<Cell>,
-    /// What is left out, as far as that is known without running anything.
+    /// Refusals that are known without running anything.
     pub refusals: Vec<Refusal>,
     /// The cases on their guests.
     pub works: Vec<WorkFacts>,
 }
 
 impl Plan {
-    /// Crosses cases with engines.
-    ///
-    /// # Errors
-    ///
-    /// When a guest is missing, its digest differs from the listed one, or it cannot be
-    /// pre-initialised as its case says.
+    /// Crosses cases with engines. Fails if a guest is missing, differs from its listed digest, or
+    /// cannot be pre-initialised as its case says.
     pub fn new(cases: &[Case], engines: &[Arc<dyn Engine>], guests: &mut Guests) -> Result<Self> {
         let mut plan = Self::default();
         for engine in engines {
@@ -117,7 +106,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Leaves a case on a guest out, because this build cannot pre-initialise guests.
+    /// Refuses a case on a guest, because this build cannot pre-initialise guests.
     fn refuse_init(&mut self, case: &Case, guest: &str, engines: &[Arc<dyn Engine>]) {
         self.refusals.extend(engines.iter().map(|engine| Refusal {
             case: Some(case.name.clone()),
@@ -126,7 +115,6 @@ impl Plan {
         }));
     }
 
-    /// The cells of a case on a guest and an engine.
     fn cross(
         &mut self,
         case: &Arc<Case>,
@@ -184,7 +172,7 @@ impl Plan {
             let cell =
                 |strategy: &Strategy| Cell::new(case, guest.name(), engine, *strategy, threads);
             let asked = strategies.iter().filter(|strategy| {
-                // Where Touchstone's own code comes from is asked on one thread alone.
+                // The source of Touchstone's own code is varied on one thread only.
                 threads == 1 || !strategy.is_precompiled() || strategy.owner() == Owner::Runtime
             });
             self.cells.extend(asked.map(cell));
@@ -192,12 +180,12 @@ impl Plan {
     }
 }
 
-/// Whether a guest is unsupported because this build cannot pre-initialise any.
+/// `true` if a guest is unsupported because this build cannot pre-initialise any.
 fn lacks_init(error: &anyhow::Error) -> bool {
     error.downcast_ref() == Some(&InitError::NotBuilt)
 }
 
-/// The refusal of everything that an engine would do.
+/// A refusal of every cell of an engine on a case.
 pub(crate) fn refusal(engine: &dyn Engine, status: Status, reason: String) -> Refusal {
     Refusal {
         engine: engine.id().to_owned(),
@@ -210,17 +198,16 @@ pub(crate) fn refusal(engine: &dyn Engine, status: Status, reason: String) -> Re
     }
 }
 
-/// Why more threads than processors are not measured.
-#[must_use]
+/// The reason for leaving out more threads than processors.
 pub fn crowded(threads: usize) -> String {
     format!("{threads} threads on {} processors would time the scheduler", cores())
 }
 
-/// Whether the sweep of a case has a strategy, where the engine supports it.
+/// `true` if the sweep of a case includes a strategy.
 ///
-/// Calls under precompiled variants and Touchstone's pools cost what they cost under
-/// another strategy. Calls on variants of tracked memories differ by what it takes to find
-/// written pages, which is the subject of the cases of the overview.
+/// Precompiled variants and Touchstone's pools cost the same per call as another strategy. Variants
+/// of tracked memories differ in how they find written pages, which only the cases of the overview
+/// compare.
 fn is_asked(case: &Case, strategy: Strategy) -> bool {
     let is_distinct = !strategy.is_precompiled() && !strategy.is_touchstone_pool();
     match (case.sweep, strategy.memory) {

@@ -1,4 +1,4 @@
-//! Which executors are compared: the rows of `benches/comparisons.toml`.
+//! The rows of `benches/comparisons.toml`, and the comparisons that they select.
 
 use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
@@ -13,14 +13,11 @@ use toml::Spanned;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::{CodeFrom, Engine, Owner, Support};
 
-/// A comparison to make: its name, and the cells of its two sides.
+/// A comparison with the cells of its two sides.
 #[derive(Clone)]
 pub struct Compare {
-    /// Its name.
     pub of: Match,
-    /// The subject.
     pub subject: Cell,
-    /// The baseline.
     pub baseline: Cell,
     /// The other case of [`Means::After`].
     pub another: Option<Arc<Case>>,
@@ -28,18 +25,17 @@ pub struct Compare {
 
 impl Compare {
     /// Name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
-    #[must_use]
     pub fn name(&self) -> String {
         self.of.name()
     }
 }
 
-/// A row that needs something that this build or machine does not have.
+/// A row that this build or machine cannot make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// What was requested.
+    /// The comparison.
     pub of: Match,
-    /// Why it is missing.
+    /// The reason.
     pub reason: String,
 }
 
@@ -48,7 +44,6 @@ pub struct Wanted {
 pub struct Rows(Vec<Entry>);
 
 /// The path of `benches/comparisons.toml` in the project.
-#[must_use]
 pub fn default_rows() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/comparisons.toml")
 }
@@ -64,7 +59,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Entry {
     purpose: Purpose,
-    /// The subjects; by default all that can be compared with the baseline.
+    /// The subjects; by default all that the baseline can be compared with.
     #[serde(default)]
     executors: Vec<String>,
     cases: Vec<String>,
@@ -88,7 +83,7 @@ fn sixteen() -> u64 {
     16
 }
 
-/// What the subjects are compared with.
+/// The baseline of rows.
 enum Baseline {
     /// The raw interface of their runtime.
     Raw,
@@ -104,7 +99,7 @@ enum Baseline {
     Executor(Executor),
 }
 
-/// What rows can name.
+/// Names that rows can use.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     cases: &'a [Case],
@@ -113,11 +108,8 @@ struct Known<'a> {
 }
 
 impl Rows {
-    /// All rows of a file, in its order.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or is wrong; the message has the line.
+    /// All rows of a file, in its order. Fails if the file cannot be read or is wrong; the message
+    /// has the line.
     pub fn load(path: &Path, cases: &[Case]) -> Result<Self> {
         let text = read_text(path)
             .with_context(|| format!("cannot read the comparisons in {}", path.display()))?;
@@ -135,12 +127,8 @@ impl Rows {
         Ok(Self(entries))
     }
 
-    /// The comparisons of some purposes that a filter selects, and the rows that cannot be
-    /// had, with the reason.
-    ///
-    /// # Errors
-    ///
-    /// When the filter selects nothing; the message names near matches.
+    /// The comparisons of some purposes that a filter selects, and the impossible rows with the
+    /// reason. Fails with similar names if the filter selects nothing.
     pub fn select(
         &self,
         purposes: &[Purpose],
@@ -169,7 +157,7 @@ impl Rows {
 }
 
 impl Entry {
-    /// The executors that the row names.
+    /// The executors of the row.
     fn named(&self) -> Result<Vec<Executor>> {
         self.executors.iter().map(|name| name.parse().map_err(Error::msg)).collect()
     }
@@ -253,7 +241,7 @@ impl Entry {
         Ok(())
     }
 
-    /// The subjects: those of the file, or all that can be compared with the baseline.
+    /// The subjects: those of the file, or all possible ones.
     fn subjects(
         &self,
         baseline: &Baseline,
@@ -270,7 +258,7 @@ impl Entry {
                 && cell.guest == guest
                 && cell.key.threads == threads
                 && cell.key.strategy.code == CodeFrom::InProcess
-                // The adapter's part is that of `…_resident`.
+                // `…_resident` shows the adapter's part.
                 && !cell.key.strategy.memory.is_variant()
         });
         let executors = cells.clone().map(|cell| cell.key.executor());
@@ -279,7 +267,7 @@ impl Entry {
                 .filter(|cell| case.abi == Abi::Substrate && cell.engine.has_raw(cell.key.strategy))
                 .map(|cell| cell.key.executor())
                 .collect(),
-            // One row an engine, on the best strategy of the runtime's own.
+            // One row per engine, on the best of the runtime's own strategies.
             Baseline::Itself => {
                 let best = |engine: &Arc<dyn Engine>| {
                     let own = executors.clone().filter(|executor| {
@@ -329,7 +317,7 @@ impl Entry {
 }
 
 impl Known<'_> {
-    /// The cell of one side, or why it is unsupported.
+    /// The cell of one side, or the reason why it is unsupported.
     fn cell(&self, case: &Arc<Case>, guest: &str, side: &Contender) -> Result<Cell, String> {
         let Contender { executor, threads, .. } = side;
         let engine = self.engines.iter().find(|engine| engine.id() == executor.engine);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use touchstone_executor::text::similar;
 use touchstone_executor::text;
 
-/// So many names fit into a message.
+/// Most names in a message.
 const FEW: usize = 20;
 
 /// Selects names: by a regular expression, as in criterion, or by an exact name.
@@ -21,11 +21,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// The filter of a command-line argument.
-    ///
-    /// # Errors
-    ///
-    /// When it is not a regular expression.
+    /// The filter of a command-line argument. Fails if it is no regular expression.
     pub fn new(text: Option<&str>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::All) };
         let pattern = regex::Regex::new(text)
@@ -33,8 +29,7 @@ impl Filter {
         Ok(Self::Pattern(pattern))
     }
 
-    /// Whether a name is selected.
-    #[must_use]
+    /// `true` if the name is selected.
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -43,12 +38,8 @@ impl Filter {
         }
     }
 
-    /// The things whose names are selected.
-    ///
-    /// # Errors
-    ///
-    /// When a pattern selects none of them. The message begins with `none`, as in "no cell", and
-    /// has the names that resemble the pattern.
+    /// The items with selected names. Fails if a pattern selects nothing; the message begins with
+    /// `none`, as in "no cell", and has similar names.
     pub fn select<T>(
         &self,
         none: &str,
@@ -69,11 +60,7 @@ impl Filter {
         Ok(selected)
     }
 
-    /// The things whose names are not selected.
-    ///
-    /// # Errors
-    ///
-    /// When none is left.
+    /// The items with other names. Fails if none is left.
     pub fn without<T>(
         &self,
         things: impl IntoIterator<Item = T>,
@@ -87,9 +74,8 @@ impl Filter {
     }
 }
 
-/// Names, or parts of names, that resemble a text, as the end of a message. If none does, all
-/// names, if they are few.
-#[must_use]
+/// Names, or parts of names, similar to a text, as the end of a message. Otherwise all names, if
+/// they are few.
 pub fn near(wanted: &str, names: &[String]) -> String {
     let mut parts = BTreeSet::new();
     for name in names {

@@ -15,11 +15,7 @@ pub use filter::{Filter, near};
 
 use anyhow::{Result, ensure};
 
-/// Checks a number of threads that is asked for.
-///
-/// # Errors
-///
-/// When it is 0, or there is no processor for each thread.
+/// Checks a requested number of threads. Fails if it is 0 or exceeds the number of processors.
 pub fn check_threads(threads: usize) -> Result<()> {
     ensure!(threads > 0, "0 threads make no call: ask for at least 1");
     let (crowded, cores) = (crowded(threads), cores());
@@ -30,8 +26,7 @@ pub fn check_threads(threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Processors that this process may use.
-#[must_use]
+/// Processors available to this process.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -23,7 +23,6 @@ use touchstone_executor::Engine;
 pub struct Arguments {
     /// Measure only cells and comparisons whose name this regular expression matches
     pub filter: Option<String>,
-    /// What else selects.
     #[command(flatten)]
     pub selection: Selection,
     /// Take many samples, or few with wider intervals
@@ -56,24 +55,18 @@ pub struct Arguments {
 /// The named sampling budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum SamplingName {
-    /// For results that are published.
     Full,
     /// For a first look.
     Quick,
 }
 
-/// The seed that was given, or one from the clock.
-#[must_use]
+/// The given seed, or one from the clock.
 pub fn seed(given: Option<u64>) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     given.unwrap_or_else(|| now.map_or(1, |now| now.as_secs()))
 }
 
 /// For clap: a time above 0 s.
-///
-/// # Errors
-///
-/// When the text is no such number.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a number of seconds above 0");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
@@ -81,27 +74,20 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err(wrong()) } else { Ok(time) }
 }
 
-/// A requested run: everything but its progress display.
+/// A requested run without its progress display.
 pub struct Asked<'a> {
-    /// The options.
     pub arguments: &'a Arguments,
-    /// The cases and the guests.
     pub suite: &'a Suite,
-    /// The engines of the build.
     pub engines: &'a [Arc<dyn Engine>],
-    /// The purposes of the comparisons that are made besides the cells.
+    /// Purposes of comparisons to make beside the cells.
     pub purposes: Vec<Purpose>,
-    /// Whether the filter is one exact name.
+    /// `true` if the filter is one exact name.
     pub exact: bool,
     /// Makes the command that starts a worker; see [`serve_if_worker`].
     pub worker: &'a dyn Fn() -> Result<Command>,
 }
 
 /// Serves and returns `true` if this process was started as a worker.
-///
-/// # Errors
-///
-/// When the cases cannot be read or the parent is gone.
 pub fn serve_if_worker(engines: &[Arc<dyn Engine>], suite: &Suite) -> Result<bool> {
     let Some(parent) = Parent::<ToWorker, FromWorker>::join()? else { return Ok(false) };
     serve(parent, &suite.cases()?, engines, suite.guests())?;
@@ -109,11 +95,8 @@ pub fn serve_if_worker(engines: &[Arc<dyn Engine>], suite: &Suite) -> Result<boo
 }
 
 impl Asked<'_> {
-    /// The requested job.
-    ///
-    /// # Errors
-    ///
-    /// When a name is unknown, a data file is wrong, or nothing is selected.
+    /// The requested job. Fails if a name is unknown, a data file is invalid, or nothing is
+    /// selected.
     pub fn job(&self) -> Result<(Vec<Case>, Job)> {
         let arguments = self.arguments;
         let cases = self.suite.cases()?;
@@ -149,10 +132,6 @@ impl Asked<'_> {
     }
 
     /// Runs the job and appends the records to the file, which is locked meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// When the records cannot be read or kept, or no worker can be started.
     pub fn run(
         &self,
         cases: &[Case],
@@ -186,8 +165,7 @@ impl Asked<'_> {
         run(job, &host, &mut records, observer)
     }
 
-    /// The record file. That of a folder of cases lies in the folder.
-    #[must_use]
+    /// The record file. A folder of cases has its own.
     pub fn records(&self) -> FilePath {
         match (&self.arguments.records, self.suite) {
             (Some(path), _) => path.into(),
@@ -202,10 +180,6 @@ static ENDED_BY: AtomicI32 = AtomicI32::new(0);
 
 /// Makes Ctrl-C, SIGTERM and SIGHUP end a run in order: workers end, and everything that is
 /// finished is on the disk. A second signal ends the process at once.
-///
-/// # Errors
-///
-/// When the system does not let the signals be watched.
 pub fn watch_for_ctrl_c(stop: &Stop, in_process: bool) -> Result<()> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
@@ -216,7 +190,7 @@ pub fn watch_for_ctrl_c(stop: &Stop, in_process: bool) -> Result<()> {
             if stop.asked() || in_process {
                 std::process::exit(stopped_code().into());
             }
-            // On a thread of its own: it waits for the workers, and a second signal may come.
+            // On its own thread: it waits for the workers, and a second signal may come.
             let stop = stop.clone();
             std::thread::spawn(move || stop.now());
         }
@@ -226,7 +200,6 @@ pub fn watch_for_ctrl_c(stop: &Stop, in_process: bool) -> Result<()> {
 }
 
 /// The exit code after a signal, as shells have it: 130 for Ctrl-C, 143 for SIGTERM.
-#[must_use]
 pub fn stopped_code() -> u8 {
     match ENDED_BY.load(Ordering::Relaxed) {
         0 => 128 + SIGINT as u8,
@@ -234,8 +207,7 @@ pub fn stopped_code() -> u8 {
     }
 }
 
-/// A path for display: relative to the current folder where it lies below.
-#[must_use]
+/// A path for display, relative to the current folder if below it.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));

@@ -10,21 +10,18 @@ use std::path::Path;
 use std::sync::Arc;
 use touchstone_executor::Engine;
 
-/// A run that is about to begin, or to go on.
+/// A run that is about to begin or to resume.
 pub struct Job {
-    /// The header of the run.
     pub header: Header,
-    /// The cells.
     pub cells: Vec<Cell>,
-    /// The comparisons.
     pub compares: Vec<Compare>,
-    /// What is left out, as far as that is known beforehand.
+    /// Refusals that are known beforehand.
     pub refusals: Vec<Refusal>,
     /// How to sample.
     pub budget: Budget,
-    /// Whether all engines share this process.
+    /// `true` if all engines share this process.
     pub in_process: bool,
-    /// What an interrupted run has done already.
+    /// The finished part of an interrupted run.
     pub done: super::resume::Done,
 }
 
@@ -37,7 +34,7 @@ pub struct Tally {
     pub left_out: usize,
     /// Wrong, trapped or failed.
     pub failed: usize,
-    /// Those of the failed whose guest gave a wrong output, or trapped.
+    /// Failed with a wrong output or a trap.
     pub wrong: usize,
     /// Measured, but with too few clean samples (†).
     pub marked: usize,
@@ -46,27 +43,23 @@ pub struct Tally {
 /// The outcome of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Came {
-    /// The cells.
     pub cells: Tally,
-    /// The comparisons.
     pub comparisons: Tally,
-    /// Workers that died.
+    /// Number of workers that died.
     pub deaths: usize,
-    /// Whether the run was ended from outside.
+    /// `true` if the run was ended from outside.
     pub stopped: bool,
-    /// Why the run could not go on to its end.
+    /// The reason why the run broke off.
     pub broken_off: Option<String>,
 }
 
 impl Came {
     /// Cells and comparisons that failed.
-    #[must_use]
     pub fn failed(&self) -> usize {
         self.cells.failed + self.comparisons.failed
     }
 
     /// `true` if there is a result: something was measured, and no output was wrong.
-    #[must_use]
     pub fn has_result(&self) -> bool {
         let Self { cells, comparisons, .. } = self;
         cells.measured + comparisons.measured > 0 && cells.wrong + comparisons.wrong == 0
@@ -111,7 +104,7 @@ impl Selection {
     }
 }
 
-/// Why the machine leaves cells out, as the end of a message; empty where it leaves out none.
+/// Cells that the machine leaves out, as the end of a message.
 fn skipped(plan: &Plan) -> String {
     let skipped = plan.refusals.iter().filter(|refusal| refusal.status == Status::Skipped);
     let reasons: BTreeSet<&str> = skipped.map(|refusal| refusal.reason.as_str()).collect();
@@ -119,11 +112,8 @@ fn skipped(plan: &Plan) -> String {
 }
 
 impl Job {
-    /// Selects cells and comparisons, and makes the header.
-    ///
-    /// # Errors
-    ///
-    /// When a guest is missing, the file of comparisons is wrong, or nothing is selected.
+    /// Selects cells and comparisons, and makes the header. Fails if a guest is missing, the file
+    /// of comparisons is invalid, or nothing is selected.
     pub fn new(
         cases: &[Case],
         engines: &[Arc<dyn Engine>],
@@ -164,7 +154,7 @@ impl Job {
             }
             bail!("nothing to measure: the options exclude every cell{}", skipped(&plan));
         }
-        // Only selected engines need reasons for what is left out.
+        // Only selected engines need reasons for omissions.
         let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
         let refusals = plan.refusals.iter().filter(|r| wanted.contains(&*r.engine));
         let budget = budget(cells.len() + compares.len());
@@ -180,7 +170,6 @@ impl Job {
     }
 
     /// All tasks, the comparisons first.
-    #[must_use]
     pub fn tasks(&self) -> Vec<Task> {
         let compares = self.compares.iter().map(|compare| Task::Compare(compare.of.clone()));
         let cells = self.cells.iter().map(|cell| Task::Cell(cell.key.clone()));
@@ -188,7 +177,6 @@ impl Job {
     }
 
     /// The displayed name of a task.
-    #[must_use]
     pub fn name(&self, task: &Task) -> String {
         match task {
             Task::Cell(key) => {

@@ -1,10 +1,10 @@
-//! The one run loop: cells and comparisons in fresh processes, each opened, measured and
-//! recorded before the next.
+//! The run loop: cells and comparisons in fresh processes, each opened, measured and recorded
+//! before the next.
 //!
-//! Every cell is measured in several passes. In each pass every engine has a process of its
-//! own, which opens its cells in a random order. Cells with too few clean samples or an
-//! impossible scaling are measured again in further passes. The parent holds the record file. A
-//! worker that dies or hangs fails the cell that it was measuring, and the run goes on.
+//! Every cell is measured in several passes. In each pass every engine has its own process, which
+//! opens its cells in random order. Cells with too few clean samples or an impossible scaling are
+//! measured again in further passes. The parent holds the record file. A worker that dies or hangs
+//! fails the current cell only.
 
 mod arguments;
 mod job;

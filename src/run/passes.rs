@@ -1,5 +1,5 @@
-//! The passes of a run: every cell in several fresh processes, and in further ones where it
-//! has too few clean samples or an impossible scaling.
+//! The passes of a run: every cell in several fresh processes, and in further ones if it has too
+//! few clean samples or an impossible scaling.
 
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
@@ -19,9 +19,7 @@ use touchstone_executor::{Engine, Scratch};
 
 /// The environment of a run.
 pub struct Host<'a> {
-    /// The cases.
     pub cases: &'a [Case],
-    /// The engines.
     pub engines: &'a [Arc<dyn Engine>],
     /// Makes the guests for this process.
     pub guests: &'a dyn Fn() -> Guests,
@@ -57,13 +55,9 @@ impl Observer for Progress {
     }
 }
 
-/// Runs a job and records everything. The header is written unless an interrupted run is
-/// continued.
-///
-/// # Errors
-///
-/// When the run cannot begin. If a worker cannot be started or a record not be kept later, the
-/// outcome says so, and what was measured before counts.
+/// Runs a job and records everything. Writes the header unless a run is resumed. Fails if the run
+/// cannot begin. Later failures to start a worker or to keep a record are part of the outcome, and
+/// finished cells count.
 pub fn run(
     mut job: Job,
     host: &Host<'_>,
@@ -98,7 +92,7 @@ struct Run<'a> {
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     done: Finished,
-    /// Comparisons that failed or are unsupported.
+    /// Failed or unsupported comparisons.
     broken: BTreeMap<Task, Status>,
     deaths: usize,
     probe_ns: u64,
@@ -111,7 +105,7 @@ impl Run<'_> {
         self.is_over(task) || self.done.clean_processes(task) >= self.job.budget.processes as usize
     }
 
-    /// Whether a task must not be repeated.
+    /// `true` if a task must not be repeated.
     fn is_over(&self, task: &Task) -> bool {
         match task {
             Task::Cell(cell) => self.done.is_refused(cell),
@@ -119,7 +113,7 @@ impl Run<'_> {
         }
     }
 
-    /// All passes, or those until the run was stopped.
+    /// All passes, until the run is stopped.
     fn passes(&mut self) -> Result<()> {
         let Job { budget, cells, compares, .. } = self.job;
         for process in 0..budget.processes {
@@ -144,7 +138,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs what is not done yet, in one process per engine and in random order.
+    /// Runs unfinished tasks, in one process per engine and in random order.
     fn pass(&mut self, process: u32, tasks: Vec<Task>) -> Result<()> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
         let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
@@ -199,9 +193,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Starts a worker and follows it until it ends. Returns how many tasks are over, counted
-    /// from the first. A worker that dies while it compiles ahead has to be followed by one that
-    /// does not.
+    /// Starts a worker and follows it until it ends. Returns how many tasks are over, counted from
+    /// the first. A worker that dies while it compiles ahead must be followed by one that does not.
     fn life(&mut self, process: u32, tasks: &[Task], ahead: bool) -> Result<usize> {
         let command = (self.host.worker)()?;
         let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command)?;
@@ -277,7 +270,7 @@ impl Run<'_> {
         cell.case.budget()
     }
 
-    /// Records that a worker died during a task, or had to be killed.
+    /// Records that a worker died during a task or was killed.
     fn lost(&mut self, task: &Task, death: &Death, budget: Option<Duration>) -> Result<()> {
         let name = self.job.name(task);
         if let (Death::Time(took), Some(budget)) = (death, budget) {
@@ -289,8 +282,8 @@ impl Run<'_> {
                 budget.as_secs_f64()
             );
             let Some(refusal) = task.refusal(Status::OverBudget, reason) else { return Ok(()) };
-            // It holds for any number of threads. The case's guests do the same work: one so far
-            // over the budget stands for all, unless another was within it.
+            // For any number of threads. Guests of a case do the same work: one that far exceeds
+            // the budget refuses all, unless another kept it.
             let is_sibling = |other: &Task| {
                 let ((engine, strategy, _), case) = (other.module(), other.case());
                 (engine, strategy, case) == (task.module().0, task.module().1, task.case())
@@ -329,7 +322,7 @@ impl Run<'_> {
                 }
                 match task {
                     Task::Cell(_) => self.refuse(*refusal)?,
-                    // The refusals of its cells give the same reason.
+                    // The refusals of its cells have the same reason.
                     Task::Compare(_) => {
                         self.broken.insert(task.clone(), refusal.status);
                     }
@@ -356,8 +349,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the setup once for each executor and guest. For guests after the first, only the
-    /// differences are written.
+    /// Writes the setup once per executor and guest. Later guests have only the differences.
     fn setup(&mut self, setup: Setup) -> Result<()> {
         if !self.done.written.insert((setup.executor.clone(), setup.guest.clone())) {
             return Ok(());

@@ -22,12 +22,8 @@ pub struct Performer {
 }
 
 impl Performer {
-    /// A performer of some cases and engines. Through a private folder it shares artifacts with
-    /// other processes of the run.
-    ///
-    /// # Errors
-    ///
-    /// When the folder is not private.
+    /// A performer of some cases and engines. Shares artifacts with other processes of the run
+    /// through a private folder. Fails if the folder is not private.
     pub fn new(
         cases: &[Case],
         engines: &[Arc<dyn Engine>],
@@ -47,7 +43,7 @@ impl Performer {
         })
     }
 
-    /// Compiles what the cells among some tasks need, on all processors.
+    /// Compiles the guests of some tasks' cells on all processors.
     pub fn compile_ahead(&mut self, tasks: &[Task]) {
         let names = Names { cases: &self.cases, engines: &self.engines };
         let keys = tasks.iter().filter_map(|task| match task {
@@ -57,8 +53,8 @@ impl Performer {
         self.lab.compile_ahead(&keys.collect::<Vec<Cell>>());
     }
 
-    /// Performs a task. `before_calls` is called when everything is loaded, just before the
-    /// first call of the guest.
+    /// Performs a task. `before_calls` runs when everything is loaded, just before the first call
+    /// of the guest.
     pub fn perform(&mut self, task: &Task, before_calls: &mut dyn FnMut()) -> Done {
         let names = Names { cases: &self.cases, engines: &self.engines };
         match task {
@@ -114,10 +110,6 @@ impl Performer {
     }
 
     /// One side of a comparison, its output checked.
-    ///
-    /// # Errors
-    ///
-    /// When it is refused, gives a wrong output, or a thread cannot be started.
     fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
         let opened = match side.means {
             Means::Limited => self.lab.limited().open(cell)?,
@@ -159,11 +151,8 @@ impl Performer {
     }
 }
 
-/// One side of a comparison, opened by the performer of this process.
-///
-/// # Errors
-///
-/// When the task is not a comparison, or the side is refused.
+/// One side of a comparison, opened by the performer of this process. Fails if the task is no
+/// comparison or the side is refused.
 pub fn perform_side(performer: &mut Performer, task: &Task, is_subject: bool) -> Result<Crew> {
     let Task::Compare(of) = task else { anyhow::bail!("a cell has no sides") };
     let names = Names { cases: &performer.cases, engines: &performer.engines };

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use touchstone_executor::Engine;
 
 /// The header of a run that begins now.
-#[must_use]
 pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> Header {
     let started_at = now();
     let facts = |engine: &Arc<dyn Engine>| {
@@ -33,11 +32,10 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> H
     }
 }
 
-/// What stands for a fact that the system does not tell.
+/// Placeholder for facts that the system does not report.
 const UNKNOWN: &str = "unknown";
 
 /// This machine, as described by `/proc` and `/sys`.
-#[must_use]
 pub fn machine() -> Machine {
     let read = |path| proc::read(path).unwrap_or_default();
     let os = field(&read("/etc/os-release"), "PRETTY_NAME", '=');
@@ -55,7 +53,7 @@ pub fn machine() -> Machine {
     }
 }
 
-/// The value of a name in a text with one of both in each line.
+/// The value of a name in a text of `name: value` lines.
 fn field(text: &str, name: &str, separator: char) -> Option<String> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(separator)?;
@@ -63,8 +61,8 @@ fn field(text: &str, name: &str, separator: char) -> Option<String> {
     })
 }
 
-/// Name of the processor, with its family and model where the kernel tells them: a virtual
-/// machine may have one name for processors of several generations.
+/// Name of the processor, with family and model if known: a virtual machine may give processors of
+/// several generations one name.
 fn processor(cpuinfo: &str) -> String {
     let field = |name| field(cpuinfo, name, ':');
     let name = field("model name").unwrap_or_else(|| UNKNOWN.to_owned());
@@ -75,7 +73,6 @@ fn processor(cpuinfo: &str) -> String {
 }
 
 /// The tools that built this binary.
-#[must_use]
 pub fn tools() -> Tools {
     Tools {
         touchstone: env!("CARGO_PKG_VERSION").to_owned(),
@@ -96,8 +93,7 @@ fn binary() -> String {
     bytes.map(|bytes| digest(&bytes)[..16].to_owned()).unwrap_or_default()
 }
 
-/// The commit of the working tree. Changed records and what the report generates of them do not
-/// count as changes.
+/// The commit of the working tree. Changed records and generated reports do not count as changes.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
@@ -128,8 +124,7 @@ fn commit() -> String {
     }
 }
 
-/// Now, as RFC 3339 in UTC, to the second.
-#[must_use]
+/// The current time, RFC 3339 in UTC, to the second.
 pub fn now() -> String {
     jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default().to_string()
 }

@@ -5,29 +5,27 @@ use crate::record::estimate::{has_enough, needed};
 use crate::record::{Book, CellKey, Executor, Header, Line, Metric, Refusals, Setup, worst};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a run has done so far.
+/// The finished part of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
-    /// Whether its header is written.
+    /// `true` if its header is written.
     pub begun: bool,
-    /// By task: the processes in which it was done, and whether each of them was clean.
+    /// By task: the processes in which it was done, and `true` for clean ones.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
-    /// The observations.
     pub seen: Vec<Line>,
-    /// The refusals.
     pub refusals: Refusals,
-    /// What is in force on each executor's first guest of the run.
+    /// Setup of each executor on its first guest of the run.
     pub setups: BTreeMap<Executor, Setup>,
-    /// Executors and guests whose setup is written.
+    /// Executors and guests with a written setup.
     pub written: BTreeSet<(Executor, String)>,
 }
 
 impl Done {
-    /// Takes in a line.
+    /// Adds a line.
     pub fn take(&mut self, line: &Line) {
         match line {
             Line::Observations(seen) => {
-                // The steps of a call have a mark of their own, and no pass for their sake.
+                // The steps of a call have their own mark, and no pass for their sake.
                 let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
                 let task = Task::Cell(seen.cell.clone());
@@ -49,15 +47,13 @@ impl Done {
         }
     }
 
-    /// Whether a cell is refused.
-    #[must_use]
+    /// `true` if a cell is refused.
     pub fn is_refused(&self, cell: &CellKey) -> bool {
         worst(&self.refusals, cell).is_some()
     }
 
-    /// Cells with an impossible scaling, and those on one thread that they are compared with.
-    /// More processes show whether it was chance.
-    #[must_use]
+    /// Cells with an impossible scaling, and their cells on one thread. Further processes show if
+    /// it was chance.
     pub fn doubtful(&self) -> BTreeSet<Task> {
         let book = Book::of(Header::default(), self.seen.clone());
         let cells = book.cells.keys().filter(|cell| book.impossible_scaling(cell).is_some());
@@ -68,15 +64,13 @@ impl Done {
     }
 
     /// Number of processes in which a task has enough clean samples.
-    #[must_use]
     pub fn clean_processes(&self, task: &Task) -> usize {
         self.tasks.get(task).map_or(0, |seen| seen.values().filter(|clean| **clean).count())
     }
 }
 
-/// Makes a job go on with the last run of a file, if that was made on this machine, by this
-/// build, and in the same way. Gives back how many tasks have been done in some process.
-#[must_use]
+/// Makes a job resume the last run of a file, if that was made on this machine, by this build, and
+/// in the same way. Returns the number of tasks that were done in some process.
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     let (header, lines) = runs.into_iter().next_back()?;
     let ours = &job.header;
@@ -93,7 +87,7 @@ pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     job.header = header;
     job.done.begun = true;
     for line in &lines {
-        // Failures are tried again, because the machine may have caused them.
+        // Failures are tried again: the machine may have caused them.
         if let Line::Refusal(refusal) = line
             && refusal.status.is_failure()
         {

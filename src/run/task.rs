@@ -12,15 +12,12 @@ use touchstone_executor::Engine;
 /// A cell to measure or a comparison to make.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Task {
-    /// Measure a cell.
     Cell(CellKey),
-    /// Make a comparison.
     Compare(Match),
 }
 
 impl Task {
     /// The engine in whose process the task is performed.
-    #[must_use]
     pub fn engine(&self) -> &str {
         match self {
             Self::Cell(cell) => &cell.engine,
@@ -28,8 +25,7 @@ impl Task {
         }
     }
 
-    /// The module that it loads. Tasks with the same module are performed one after the other.
-    #[must_use]
+    /// The module that it loads. Tasks of one module follow each other.
     pub fn module(&self) -> (&str, touchstone_executor::Strategy, &str) {
         match self {
             Self::Cell(cell) => (&cell.engine, cell.strategy, &cell.guest),
@@ -40,7 +36,6 @@ impl Task {
     }
 
     /// The case.
-    #[must_use]
     pub fn case(&self) -> &str {
         match self {
             Self::Cell(cell) => &cell.case,
@@ -48,8 +43,7 @@ impl Task {
         }
     }
 
-    /// The refusal of a cell for a reason; `None` for a comparison.
-    #[must_use]
+    /// The refusal of a cell; `None` for a comparison.
     pub fn refusal(&self, status: crate::record::Status, reason: String) -> Option<Refusal> {
         let Self::Cell(cell) = self else { return None };
         Some(Refusal {
@@ -71,37 +65,27 @@ pub enum Done {
     Measured {
         /// The effective setup.
         setup: Box<Setup>,
-        /// The samples.
         metrics: BTreeMap<Metric, Samples>,
     },
     /// A comparison was made.
     Compared {
-        /// ns per call of subject and baseline, round by round.
+        /// ns per call of subject and baseline by round.
         rounds: Vec<(f64, f64)>,
         /// Indices of the rounds with interference.
         noisy: Vec<usize>,
     },
-    /// It is refused or failed.
-    Refused {
-        /// The refusal, with the scope of its reason.
-        refusal: Box<Refusal>,
-    },
+    /// Refused or failed.
+    Refused { refusal: Box<Refusal> },
 }
 
 /// Resolves names to cells.
 pub struct Names<'a> {
-    /// The cases.
     pub cases: &'a [Arc<Case>],
-    /// The engines.
     pub engines: &'a [Arc<dyn Engine>],
 }
 
 impl Names<'_> {
-    /// The cell of a key.
-    ///
-    /// # Errors
-    ///
-    /// When a name is unknown here.
+    /// The cell of a key. Fails if a name is unknown here.
     pub fn cell(&self, key: &CellKey) -> Result<Cell> {
         let case = self.case(&key.case)?;
         let engine = self.engines.iter().find(|engine| engine.id() == key.engine);

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use touchstone_executor::Engine;
 
-/// The message to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToWorker {
     /// The sampling budget.
@@ -24,11 +23,11 @@ pub struct ToWorker {
     pub artifacts: PathBuf,
     /// The tasks, in order.
     pub tasks: Vec<Task>,
-    /// Whether to compile what they need first, on all processors.
+    /// `true` to compile the guests first, on all processors.
     pub ahead: bool,
 }
 
-/// A message from a worker. Tasks are named by their index.
+/// A message from a worker. Tasks have their index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// A task begins.
@@ -40,10 +39,6 @@ pub enum FromWorker {
 }
 
 /// Serves as a worker: performs the tasks of the parent, and returns when all are done.
-///
-/// # Errors
-///
-/// When the parent is gone.
 pub fn serve(
     mut parent: Parent<ToWorker, FromWorker>,
     cases: &[Case],

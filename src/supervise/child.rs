@@ -20,18 +20,17 @@ use std::time::{Duration, Instant};
 const CHECK: Duration = Duration::from_millis(20);
 /// How often to check whether a child that closed its connection has ended.
 const POLL: Duration = Duration::from_millis(1);
-/// How long a child may take to end after it closed its connection. A child that panics
-/// closes it first, and its exit code is wanted.
+/// Longest time until a child ends after it closed its connection. A child that panics closes it
+/// first, and its exit code is wanted.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How long a child may take to read what it is sent.
+/// Longest time for a child to read a message.
 const SENDING: Duration = Duration::from_secs(5);
 
 /// The image of this process, also after its file was replaced or removed.
 pub const RUNNING: &str = "/proc/self/exe";
 
-/// A command that starts this program again, with other arguments. A build that replaces the
-/// program's file meanwhile makes no difference.
-#[must_use]
+/// A command that starts this program again with other arguments. Independent of a build that
+/// replaces the program's file.
 pub fn this_program(arguments: &[&str]) -> Command {
     let mut command = Command::new(RUNNING);
     command.args(arguments);
@@ -46,7 +45,7 @@ pub fn this_program(arguments: &[&str]) -> Command {
 pub struct Child<T, F> {
     process: std::process::Child,
     stream: UnixStream,
-    /// What a thread reads from the stream. It waits until a message is taken.
+    /// Messages, read by a thread that waits until one is taken.
     received: Receiver<Result<F>>,
     memory: Option<u64>,
     death: Option<Death>,
@@ -54,26 +53,21 @@ pub struct Child<T, F> {
     sent: PhantomData<fn(T)>,
 }
 
-/// What the parent learns by listening.
+/// A result of listening.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<M> {
-    /// The child said this.
+    /// A message.
     Message(M),
-    /// The child ended, or was killed for exceeding a limit, after it had said everything.
+    /// The child ended, or was killed for exceeding a limit, after its last message.
     Ended(Death),
-    /// The child said nothing until the deadline. It still runs.
+    /// No message until the deadline. The child still runs.
     Silent,
 }
 
 impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
-    /// Starts a child, whose program has to call [`Parent::join`](super::Parent::join).
-    /// Standard output and error are those of the command. The child runs in a process
-    /// group of its own, so that Ctrl-C reaches the parent only, and it ends with the
-    /// *thread* that calls this.
-    ///
-    /// # Errors
-    ///
-    /// When the system starts no process or has no sockets.
+    /// Starts a child, whose program must call [`Parent::join`](super::Parent::join). Standard
+    /// output and error are the command's. The child has its own process group, so that Ctrl-C
+    /// reaches the parent only, and it ends with the *thread* that calls this.
     pub fn spawn(command: Command) -> Result<Self> {
         Self::start(command, Stop::default())
     }
@@ -87,7 +81,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(theirs)));
         let process = command.spawn().context("cannot start a child process")?;
-        // The command holds the child's end of the socket, whose closing is to be noticed.
+        // The command holds the child's end of the socket, whose closing must be noticed.
         drop(command);
         let (sender, received) = sync_channel(0);
         let child =
@@ -103,30 +97,26 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
         Ok(child)
     }
 
-    /// Limits the memory that the child alone occupies, bytes: anonymous and shared pages that
-    /// are resident, without files. It is checked every 20 ms while the parent receives.
+    /// Limits the child's own memory, bytes: resident anonymous and shared pages, without files.
+    /// Checked every 20 ms while the parent receives.
     pub fn limit_memory(&mut self, bytes: u64) {
         self.memory = Some(bytes);
     }
 
-    /// Its process number, for a tracer or to send a signal. The number is its own at least
-    /// until this `Child` reports its death or is dropped.
-    #[must_use]
+    /// Process number, for a tracer or a signal. Not reused before this `Child` reports its death
+    /// or is dropped.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Sends a message. A child that has ended gets none, and [`Self::receive`] tells how it
-    /// ended; one that does not read for five seconds gets a part, and is silent.
+    /// Sends a message. A child that has ended gets none, and [`Self::receive`] tells how it ended;
+    /// one that does not read for five seconds gets a part.
     pub fn send(&self, message: &T) {
         let _ = lines::send(&self.stream, message);
     }
 
-    /// Waits for the next message until the deadline.
-    ///
-    /// # Errors
-    ///
-    /// When the child sends something else than a message, or the system fails.
+    /// Waits for the next message until the deadline. Fails if the child sends something other than
+    /// a message.
     pub fn receive(&mut self, deadline: Instant) -> Result<Heard<F>> {
         loop {
             if let Some(death) = &self.death {
@@ -171,15 +161,11 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
 
 impl<T, F> Child<T, F> {
     /// Kills the child and waits for it.
-    ///
-    /// # Errors
-    ///
-    /// When the system does not let it be waited for.
     pub fn kill(&mut self) -> Result<Death> {
         if let Some(death) = &self.death {
             return Ok(death.clone());
         }
-        // One that has just ended by itself cannot be killed any more, which is as good.
+        // A child that has just ended needs no kill.
         let _ = self.process.kill();
         let death = self.reap(true)?.map_or(Death::Hung, Death::of);
         self.death = Some(death.clone());
@@ -205,7 +191,7 @@ impl<T, F> Child<T, F> {
 
 impl<T, F> Drop for Child<T, F> {
     fn drop(&mut self) {
-        // Nobody is left to be told. What cannot be waited for ends with this process.
+        // A process that cannot be waited for ends with this one.
         let _ = self.kill();
         // The thread ends, even if a process that the child started holds the other end.
         let _ = self.stream.shutdown(Shutdown::Both);

@@ -7,18 +7,18 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How a child ended. Displayed as the predicate of a sentence about it.
+/// The end of a child, displayed as the predicate of a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Death {
-    /// It exited with this code; 0 means that it ended well.
+    /// Exited with this code.
     Exit(i32),
-    /// This signal ended it: `SIGSEGV`, or `signal 40` for one without a name.
+    /// Ended by this signal: `SIGSEGV`, or `signal 40` for one without a name.
     Signal(String),
-    /// It was killed because it occupied more than this much memory, bytes.
+    /// Killed for using more than this memory, bytes.
     Memory(u64),
-    /// It was killed because something took longer than this.
+    /// Killed for taking longer than this.
     Time(Duration),
-    /// It closed its connection, did not end for several seconds, and was killed.
+    /// Killed because it closed its connection and did not end for several seconds.
     Hung,
 }
 
@@ -33,8 +33,7 @@ impl Death {
         }
     }
 
-    /// Whether the child ended by itself with exit code 0.
-    #[must_use]
+    /// `true` for exit code 0.
     pub fn is_success(&self) -> bool {
         *self == Self::Exit(0)
     }
@@ -52,7 +51,7 @@ impl fmt::Display for Death {
     }
 }
 
-/// Memory that a process alone occupies, bytes; 0 where the kernel does not say.
+/// A process's own memory, bytes; 0 if the kernel does not report it.
 pub(super) fn occupied(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = |name: &str| kib(&status, name).unwrap_or(0);

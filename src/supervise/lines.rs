@@ -16,8 +16,7 @@ pub(super) fn send(mut stream: &UnixStream, message: &impl Serialize) -> Result<
     stream.write_all(&line).context("the other process has ended or does not listen")
 }
 
-/// Waits for a message; `None` if the other end was closed. A line that was cut off by that is
-/// ignored.
+/// Waits for a message; `None` if the other end was closed. A line cut off by that is ignored.
 pub(super) fn receive<M: DeserializeOwned>(
     stream: &mut BufReader<UnixStream>,
 ) -> Result<Option<M>> {

@@ -1,16 +1,14 @@
-//! Child processes: the one place that starts, limits, follows and ends them.
+//! Child processes: starts, limits, follows and ends them.
 //!
-//! What can crash, hang or take all memory runs in a child process. Parent and child
-//! exchange messages, one line of JSON each, over a socket pair that the child receives as
-//! its standard input. The child's standard output and error are not used, so that a
-//! runtime may print what it likes; after [`Parent::join`] the child's standard input is
-//! `/dev/null`. The users of this module define the messages.
+//! Work that can crash, hang or take all memory runs in a child process. Parent and child exchange
+//! messages, one line of JSON each, over a socket pair that is the child's standard input. A
+//! runtime may print to standard output and error. After [`Parent::join`] the child's standard
+//! input is `/dev/null`. The users of this module define the messages.
 //!
-//! The parent holds a [`Child`]: it sends, receives with a deadline, watches the child's
-//! memory meanwhile, and learns how the child ended ([`Death`]). The child holds a
-//! [`Parent`]. A child ends with its parent, and a dropped [`Child`] is killed and waited
-//! for, so that no process is left behind. A [`Stop`] ends running children from a handler
-//! of Ctrl-C.
+//! The parent holds a [`Child`]: it sends, receives with a deadline, watches the child's memory
+//! meanwhile, and learns how the child ended ([`Death`]). The child holds a [`Parent`]. A child
+//! ends with its parent, and a dropped [`Child`] is killed and waited for. A [`Stop`] ends running
+//! children from a handler of Ctrl-C.
 
 mod child;
 mod death;

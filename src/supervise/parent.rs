@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-/// Environment variable that is set in every child, to the parent's process number.
+/// Environment variable of every child: the parent's process number.
 pub const CHILD: &str = "TOUCHSTONE_CHILD";
 
 const ORPHAN: &str = "TOUCHSTONE_CHILD is set, but no touchstone process has started this one";
@@ -26,17 +26,13 @@ pub struct Parent<T, F> {
 }
 
 impl<T: DeserializeOwned, F: Serialize> Parent<T, F> {
-    /// Connects this process to its parent; `None` if it is no child. To be called once,
-    /// from the first thread. From then on the process ends when the parent does, and its
-    /// standard input is `/dev/null`.
-    ///
-    /// # Errors
-    ///
-    /// When the parent has ended, or another program set [`CHILD`].
+    /// Connects this process to its parent; `None` if it is no child. Call once, from the first
+    /// thread. From then on the process ends when the parent does, and its standard input is
+    /// `/dev/null`. Fails if the parent has ended, or another program set [`CHILD`].
     pub fn join() -> Result<Option<Self>> {
         let Some(parent) = std::env::var_os(CHILD) else { return Ok(None) };
         set_pdeathsig(Signal::SIGKILL).context("cannot ask to end with the parent")?;
-        // Without it, `ps` would call the process `exe`.
+        // Otherwise `ps` calls the process `exe`.
         let _ = set_name(c"touchstone");
         // The parent may have ended before that.
         let parent = parent.to_str().and_then(|text| text.parse().ok());
@@ -50,19 +46,11 @@ impl<T: DeserializeOwned, F: Serialize> Parent<T, F> {
     }
 
     /// Sends a message to the parent.
-    ///
-    /// # Errors
-    ///
-    /// When the parent has ended.
     pub fn say(&mut self, message: &F) -> Result<()> {
         lines::send(self.stream.get_ref(), message)
     }
 
     /// Waits for the parent's next message; `None` if there are no more.
-    ///
-    /// # Errors
-    ///
-    /// When the parent sends something else than a message, or the system fails.
     pub fn hear(&mut self) -> Result<Option<T>> {
         lines::receive(&mut self.stream)
     }

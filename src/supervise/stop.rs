@@ -12,29 +12,24 @@ use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a child may take to end after SIGTERM.
+/// Time for a child to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
-/// How often to check whether it has ended.
+/// Interval of checks whether it has ended.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Ends the children that were started through it, and tells loops to end. Clones share
-/// one state.
+/// Ends the children that were started through it, and tells loops to end. Clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     asked: bool,
-    /// Children that nobody has waited for: their numbers cannot belong to others.
+    /// Children that were not waited for: their numbers are not reused.
     running: BTreeSet<u32>,
 }
 
 impl Stop {
-    /// Starts a child as [`Child::spawn`] does; `None` if [`Self::now`] was called before.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Child::spawn`].
+    /// Starts a child like [`Child::spawn`]; `None` after [`Self::now`].
     pub fn spawn<T: Serialize, F: DeserializeOwned + Send + 'static>(
         &self,
         command: Command,
@@ -49,9 +44,9 @@ impl Stop {
         Ok(Some(child))
     }
 
-    /// Ends everything: asks the children to end (SIGTERM) and kills those that still run
-    /// after three seconds. Returns when none of them runs. May be called from the thread of a
-    /// handler of Ctrl-C, but not from a signal handler itself.
+    /// Ends everything: asks the children to end (SIGTERM) and kills those that still run after
+    /// three seconds. Returns when none runs. May be called from the thread of a handler of Ctrl-C,
+    /// but not from a signal handler.
     pub fn now(&self) {
         self.state().asked = true;
         self.signal(Signal::SIGTERM);
@@ -64,14 +59,13 @@ impl Stop {
         }
     }
 
-    /// Whether [`Self::now`] was called: loops should end.
-    #[must_use]
+    /// `true` after [`Self::now`]: loops should end.
     pub fn asked(&self) -> bool {
         self.state().asked
     }
 
-    /// Waits for a child. Meanwhile no signal is sent, because the child's number may belong
-    /// to another process afterwards.
+    /// Waits for a child. No signal is sent meanwhile, because the child's number may be reused
+    /// afterwards.
     pub(super) fn reaping(
         &self,
         pid: u32,
@@ -88,7 +82,7 @@ impl Stop {
     fn signal(&self, signal: Signal) {
         let state = self.state();
         for pid in state.running.iter().filter_map(|pid| i32::try_from(*pid).ok()) {
-            // It may have ended by itself.
+            // The child may have ended by itself.
             let _ = kill(Pid::from_raw(pid), signal);
         }
     }

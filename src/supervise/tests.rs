@@ -28,7 +28,7 @@ enum Answer {
     Done,
 }
 
-/// Not a test, but the program of the children.
+/// The program of the children, not a test.
 #[test]
 fn child() {
     let Some(mut parent) = Parent::<Ask, Answer>::join().expect("a parent") else { return };
@@ -86,7 +86,7 @@ fn ended(signal: &str) -> Heard<Answer> {
     Heard::Ended(Death::Signal(signal.to_owned()))
 }
 
-/// Whether a process of this number is there, be it as a zombie.
+/// `true` if a process of this number exists, even as a zombie.
 fn exists(pid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
@@ -138,7 +138,7 @@ fn deaths_are_told_apart_and_said_in_words() {
         [(Ask::Abort, "was killed by SIGABRT"), (Ask::Exit(3), "ended with exit code 3")]
     {
         let mut child = start(&[Ask::Echo("last".to_owned()), ask]);
-        // What was said before is heard first.
+        // Earlier messages are heard first.
         assert_eq!(hear(&mut child), Heard::Message(Answer::Echo("last".to_owned())));
         let Heard::Ended(death) = hear(&mut child) else { panic!("it has not ended") };
         assert_eq!(death.to_string(), words);
@@ -176,7 +176,7 @@ fn lines_that_are_no_messages_are_errors() {
     let wrong = child.receive(Instant::now() + LIMIT).unwrap_err();
     assert_eq!(wrong.to_string(), "'{\"Surprise\":1}' is not a message that was expected");
     assert_eq!(hear(&mut child), Heard::Message(Answer::Done));
-    // A line that is cut off was never said.
+    // A line that is cut off does not count.
     assert_eq!(hear(&mut child), Heard::Ended(Death::Exit(0)));
 }
 
@@ -218,7 +218,7 @@ fn stop_ends_what_runs_and_prevents_what_would_start() {
         stop.spawn::<Ask, Answer>(command).expect("a shell")
     };
     let mut obeys = spawn("exec sleep 3600").expect("a child");
-    // It ignores SIGTERM from before it says so until it is killed.
+    // Ignores SIGTERM from before its message until it is killed.
     let mut ignores = spawn("trap '' TERM; echo '\"Done\"' >&0; exec sleep 3600").expect("a child");
     assert_eq!(hear(&mut ignores), Heard::Message(Answer::Done));
     assert!(!stop.asked());

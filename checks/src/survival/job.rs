@@ -177,7 +177,7 @@ fn budget() -> Budget {
         samples: 3,
         sample: short,
         cell: short,
-        patience: Duration::ZERO,
+        retry: Duration::ZERO,
         rounds: 1,
         seed: 1,
     }

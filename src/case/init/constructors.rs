@@ -1,4 +1,4 @@
-//! Constructors of a module that a user brings: called before its export, without being asked.
+//! Constructors of a user's module: called before the export, without being asked.
 
 use super::initialized;
 use touchstone_executor::guest::{ModuleInfo, constructors, started_with};
@@ -6,18 +6,17 @@ use touchstone_executor::guest::{ModuleInfo, constructors, started_with};
 /// A module whose constructors have run, or run at each instantiation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constructed {
-    /// The module.
     pub wasm: Vec<u8>,
-    /// The constructors, in the order of their calls.
+    /// Constructors in the order of their calls.
     pub exports: Vec<String>,
-    /// How they are called.
+    /// The way in which they are called.
     pub means: Means,
 }
 
-/// How constructors are called.
+/// The way in which constructors are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Means {
-    /// Once: the module contains what they left. Every strategy remains possible.
+    /// Once: the module contains their effects. Every strategy remains possible.
     Initialized,
     /// By a start function, in each new instance. Strategies that start from an image of the
     /// memory refuse such a module.
@@ -27,13 +26,9 @@ pub enum Means {
     },
 }
 
-/// The module with its constructors called before `export`; `None` if it has none to call.
-/// Pre-initialises the module where that is possible. Otherwise, for instance because a
-/// constructor calls the host, a start function calls them.
-///
-/// # Errors
-///
-/// When the module cannot be read or rewritten.
+/// The module with its constructors called before `export`; `None` if it has none. Pre-initialises
+/// the module if possible; otherwise, for instance if a constructor calls the host, a start
+/// function calls them.
 pub fn constructed(
     wasm: &[u8],
     info: &ModuleInfo,

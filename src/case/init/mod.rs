@@ -1,7 +1,7 @@
-//! Pre-initialisation: a guest's bytes as they are after one of its exports ran.
+//! Pre-initialisation: a guest's bytes after one of its exports ran.
 //!
-//! The export runs once, in wasmi, and `wasmtime-wizer` writes the memory and the globals that
-//! it left into a new module. All engines get the same bytes. The export is not in them.
+//! The export runs once, in wasmi. `wasmtime-wizer` writes the resulting memory and globals into a
+//! new module without the export. All engines get the same bytes.
 
 mod constructors;
 #[cfg(feature = "wizer")]
@@ -15,7 +15,7 @@ use touchstone_executor::guest::with_definitions;
 use touchstone_executor::guest::{self, ModuleInfo, unpack};
 use touchstone_executor::text::{near, similar};
 
-/// Why a guest cannot be pre-initialised.
+/// The reason why a guest cannot be pre-initialised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InitError {
     /// The build lacks the feature.
@@ -23,71 +23,45 @@ pub enum InitError {
     NotBuilt,
     /// The bytes are no valid module.
     #[error("the guest cannot be read: {reason}")]
-    Invalid {
-        /// What is wrong.
-        reason: String,
-    },
-    /// The guest is a component.
+    Invalid { reason: String },
     #[error("a component cannot be pre-initialised")]
     Component,
-    /// The module does not export such a function.
+    /// The module has no such function.
     #[error("the module has no exported function '{export}'{near}")]
     NoExport {
-        /// The name.
         export: String,
-        /// Names that resemble it, as the end of a sentence.
+        /// Similar names, as the end of a sentence.
         near: String,
     },
     /// The export has parameters or results.
     #[error("export '{export}' is {found}; it must be a function () -> ()")]
     WrongSignature {
-        /// The name.
         export: String,
         /// Its type.
         found: String,
     },
-    /// The module has state that cannot be written into a module.
+    /// The module has state that a module cannot contain.
     #[error("the module cannot be pre-initialised: {reason}")]
-    Unsupported {
-        /// What it has.
-        reason: String,
-    },
-    /// The guest calls the host, which is not there yet.
+    Unsupported { reason: String },
+    /// The guest calls the host, which does not exist yet.
     #[error(
         "'{export}' calls the import {module}.{name}; pre-initialisation has no host functions"
     )]
-    CallsImport {
-        /// The export that ran.
-        export: String,
-        /// The import's module.
-        module: String,
-        /// The import's name.
-        name: String,
-    },
+    CallsImport { export: String, module: String, name: String },
     /// The guest traps.
     #[error("'{export}' traps: {reason}")]
-    Traps {
-        /// The export that ran.
-        export: String,
-        /// The trap.
-        reason: String,
-    },
+    Traps { export: String, reason: String },
     /// The guest does not return.
     #[error("'{export}' does not end within {fuel} units of fuel")]
     Endless {
-        /// The export that ran.
         export: String,
-        /// What it had.
+        /// The spent fuel.
         fuel: u64,
     },
 }
 
-/// The module as it is after `export` ran on a new instance: the same bytes for the same module.
-/// A compressed blob is unpacked.
-///
-/// # Errors
-///
-/// [`InitError`].
+/// The module after `export` ran on a new instance: the same result for the same module. A
+/// compressed blob is unpacked.
 pub fn initialized(bytes: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
     let invalid =
         |error: guest::Error| InitError::Invalid { reason: error.to_string() };

@@ -1,4 +1,4 @@
-//! The run of the export, and the module of what it left.
+//! The run of the export, and the resulting module.
 
 use super::InitError;
 use std::fmt;
@@ -10,10 +10,10 @@ use wasmi::{
 };
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
-/// Units of wasmi's fuel, about one an instruction: seconds on any machine. A number and not a
-/// time, so that the result does not depend on the machine.
+/// Units of wasmi's fuel, about one per instruction: seconds on any machine. Not a time, so that
+/// the result does not depend on the machine.
 const FUEL: u64 = 1_000_000_000;
-/// The largest memory.
+/// Largest memory, bytes.
 const MEMORY: usize = 1 << 30;
 
 /// Runs `export`, which the module has with the signature `() -> ()`.
@@ -59,7 +59,7 @@ fn linker(engine: &Engine, module: &Module) -> Result<Linker<StoreLimits>, Strin
     Ok(linker)
 }
 
-/// Why the guest did not return.
+/// The reason why the guest did not return.
 fn failure(export: &str, error: &wasmi::Error) -> InitError {
     let export = export.to_owned();
     if let Some(Called { module, name }) = error.downcast_ref() {
@@ -86,7 +86,7 @@ impl fmt::Display for Called {
 
 impl wasmi::errors::HostError for Called {}
 
-/// What the export left behind. The names are those of exports that Wizer added.
+/// The state after the run. Names are those of exports that Wizer added.
 struct Left<'a> {
     store: &'a Store<StoreLimits>,
     instance: Instance,
