@@ -16,23 +16,23 @@ use touchstone_report as report;
 
 /// Measures cells and comparisons, and appends the records.
 ///
-/// A cell is a case on a guest, an engine, a strategy and a number of threads. Each is
-/// measured in at least three fresh processes, one per engine and pass, in random order. The
-/// output is compared before anything is timed. A probe detects interference by other tenants
-/// of the processor. Samples with interference are repeated, and estimates with too few
-/// clean samples are marked † in the report.
+/// A cell is a case on a guest, an engine, a strategy and a number of threads. Each is measured in
+/// at least three fresh processes, one per engine and pass, in random order. The output is compared
+/// before anything is timed. A probe detects interference by other tenants of the processor.
+/// Samples with interference are repeated, and estimates with too few clean samples are marked † in
+/// the report.
 ///
 /// Exits with 0 if something was measured, and with 1 if nothing was, or if an output was wrong or
 /// a guest trapped. Cells that fail otherwise are listed in the report. Exits with 2 if the run was
-/// broken off; the report then shows what was measured before. After Ctrl-C it exits with 130, after
-/// SIGTERM with 143.
+/// broken off; the report then shows what was measured before. After Ctrl-C it exits with 130,
+/// after SIGTERM with 143.
 #[derive(Debug, clap::Args)]
 pub(super) struct Bench {
     #[command(flatten)]
     arguments: Arguments,
     /// Measure the cases of DIR, with the guests (*.wasm, listed in SHA256SUMS) beside them, and
-    /// write records (unless --records is given) and a report to DIR; `touchstone init` makes such a
-    /// folder
+    /// write records (unless --records is given) and a report to DIR; `touchstone init` makes such
+    /// a folder
     #[arg(long, value_name = "DIR", conflicts_with = "overview")]
     cases: Option<PathBuf>,
     /// Write the report afterwards, as `touchstone report --draft` does: of --records FILE beside
@@ -56,7 +56,7 @@ impl Bench {
             return Ok(Ended::Well);
         }
         let purposes = match (&self.cases, self.arguments.selection.overview) {
-            // The comparisons are those of the project's own cases.
+            // The comparisons are of the project's own cases.
             (Some(_), _) => Vec::new(),
             (None, true) => vec![Purpose::Null],
             (None, false) => {
@@ -106,7 +106,7 @@ impl Bench {
         reported.map(|()| ended)
     }
 
-    /// Writes the report, whatever failed and whatever the publishing gate finds.
+    /// Writes the report in spite of failures and broken rules of the publishing gate.
     fn report(&self, records: &Path) -> Result<()> {
         let is_named = self.cases.is_some() || self.arguments.records.is_some();
         let records = is_named.then(|| records.to_owned());
@@ -125,7 +125,6 @@ impl Bench {
     }
 }
 
-/// The command that starts this program as a worker.
 pub(super) fn worker() -> Command {
     this_program(&["bench", "--worker"])
 }

@@ -15,7 +15,7 @@ impl Cases {
         let (mut text, mut analysis) = (String::new(), String::new());
         for case in case::built_in()? {
             let threads: Vec<String> = case.threads.iter().map(ToString::to_string).collect();
-            // Cases of one suite share it.
+            // Cases of a suite share it.
             let same = std::mem::replace(&mut analysis, case.analysis.clone()) == case.analysis;
             text += &format!(
                 "{}\n  guests   {}\n  export   {} ({} convention)\n  threads  {}\n\n",

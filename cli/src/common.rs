@@ -1,4 +1,4 @@
-//! What commands share.
+//! Code that commands share.
 
 use super::Ended;
 use anyhow::{Result, bail};
@@ -21,14 +21,14 @@ use touchstone_executor::Engine;
 /// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Ends a measurement that was stopped: says where its records are. Those of before stay.
+/// Ends a stopped measurement: names the file of its records. Earlier records stay.
 pub(super) fn stopped(records: &Replacement) -> Ended {
     let part = shown(records.part());
     complain(&format!("stopped; what was measured is in {part}, earlier records are as before"));
     Ended::Stopped
 }
 
-/// All cases, the engines of this build, and what the cases ask of them.
+/// All cases, the engines of this build, and their cells.
 pub(super) struct Known {
     pub(super) cases: Vec<Case>,
     pub(super) engines: Vec<Arc<dyn Engine>>,
@@ -44,7 +44,7 @@ impl Known {
         Ok(Self { cases, engines, plan, guests })
     }
 
-    /// Makes comparisons in fresh processes of this program; the lines go to `sink`.
+    /// Makes comparisons in fresh processes of this program, and sends the lines to `sink`.
     pub(super) fn compare(
         &self,
         compares: Vec<Compare>,
@@ -78,8 +78,8 @@ impl Known {
     }
 }
 
-/// Begins to run guests: says what in the surroundings keeps runtimes from working, and watches
-/// for signals.
+/// Prepares for running guests: prints limits that keep runtimes from working, and watches for
+/// signals.
 pub(super) fn begin(stop: &Stop, in_process: bool) -> Result<()> {
     for obstacle in obstacles() {
         complain(&format!("warning: {obstacle}"));
@@ -95,23 +95,18 @@ where
     PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
 }
 
-/// Prints one JSON object per line.
 pub(super) fn print_lines(values: impl IntoIterator<Item = Value>) -> Result<()> {
     print(&values.into_iter().map(|value| format!("{value}\n")).collect::<String>())
 }
 
-/// The newest run of a record file, which `made_by` makes. Lines that cannot be read are named.
+/// The newest run of a record file, which `made_by` makes. Names unreadable lines.
 pub(super) fn newest(path: &Path, made_by: &str) -> Result<Book> {
     let (book, skipped) = record::newest(path, made_by)?;
     warn_of_skipped(path, &skipped);
     Ok(book)
 }
 
-/// How a run ended that is good or not.
-///
-/// # Errors
-///
-/// Why it was broken off.
+/// The end of a run. Fails with the reason if it was broken off.
 pub(super) fn ended(came: &Came, is_good: bool) -> Result<Ended> {
     match &came.broken_off {
         Some(reason) => bail!("the run was broken off: {reason}"),

@@ -108,7 +108,6 @@ impl Compare {
         }
     }
 
-    /// The comparison of two names.
     fn of(&self, engines: &[Arc<dyn Engine>], a: (&str, Means), b: (&str, Means)) -> Result<Match> {
         let cases = case::built_in()?;
         let case = match &self.case {
@@ -225,11 +224,7 @@ fn side(program: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// `true` if a name is that of a file, and not of an executor.
-///
-/// # Errors
-///
-/// When it is neither.
+/// `true` for a file, `false` for an executor. Fails if the name is neither.
 fn is_file(engines: &[Arc<dyn Engine>], name: &str) -> Result<bool> {
     if Path::new(name).exists() {
         return Ok(true);
@@ -239,7 +234,7 @@ fn is_file(engines: &[Arc<dyn Engine>], name: &str) -> Result<bool> {
     known.map(|_| false)
 }
 
-/// Whether a file can be executed.
+/// `true` if a file can be executed.
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)

@@ -44,7 +44,7 @@ impl Doctor {
     }
 }
 
-/// Shortest and median time of the probes of a processor, ns, and how many are clean, per cent.
+/// Shortest and median time of the probes of a processor, ns, and the clean ones, per cent.
 fn times(looks: &[Look]) -> (Option<u64>, Option<u64>, f64) {
     let mut times: Vec<u64> = looks.iter().map(|look| look.ns).collect();
     times.sort_unstable();
@@ -100,7 +100,6 @@ fn in_words(findings: &[Finding], watched: &[(usize, Vec<Look>)], time: Duration
     format!("{text}\n{}", table.render(style))
 }
 
-/// The share of clean probes over time, as characters.
 fn strip(looks: &[Look], time: Duration) -> String {
     let mut parts = vec![(0, 0); STRIP];
     for look in looks {

@@ -28,16 +28,16 @@ pub(super) struct Inspect {
     json: bool,
 }
 
-/// Most lines of a list for people.
+/// Most lines of a list.
 const LINES: usize = 200;
 /// Longest type, characters.
 const TYPE: usize = 120;
 
-/// What an engine can do with a module.
+/// Support of a module by an engine.
 struct Offer {
     engine: String,
     supported: Vec<Strategy>,
-    /// Reasons, and the strategies that are refused for them.
+    /// Reasons, each with the refused strategies.
     refused: Vec<(String, Vec<Strategy>)>,
 }
 
@@ -59,14 +59,14 @@ impl Inspect {
     }
 }
 
-/// What each engine of this build can do. The baseline is left out unless it contains the guest.
+/// The support of each engine of this build. The baseline is left out unless it contains the guest.
 fn offers(guest: &GuestModule) -> Vec<Offer> {
     let mut offers = Vec::new();
     let engines = touchstone_runtimes::engines();
     for engine in &engines {
         let mut offer =
             Offer { engine: engine.id().to_owned(), supported: Vec::new(), refused: Vec::new() };
-        // What an engine never supports is no news about a module.
+        // A strategy that the engine never supports says nothing about the module.
         for strategy in Strategy::all().into_iter().filter(|of| engine.support(*of).is_supported())
         {
             match support_for(&**engine, strategy, guest, &engines) {

@@ -77,10 +77,9 @@ commands! {
     init::Init,
 }
 
-/// How a command ended that did its work.
+/// The end of a command that did its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// Without complaints.
     Well,
     /// Something differs or failed.
     Badly,
@@ -94,7 +93,6 @@ impl Ended {
     }
 }
 
-/// Longest message, characters.
 const MESSAGE: usize = 8000;
 
 fn main() -> ExitCode {

@@ -13,24 +13,24 @@ use touchstone_systems::host::{self, Conduct, Limits, Most, Server};
 
 /// Serves the functions of components and modules over HTTP.
 ///
-/// X-Contract names a file of DIR without its ending. A GET lists its functions with their types.
-/// A POST calls the function that X-Func names. The body is the list of its parameters, in the
-/// format of the codec that X-Codec names: json or toml, or a file of CODECS without its ending.
-/// The answer is the list of the results: as text, or in JSON if Accept or Content-Type says
+/// X-Contract names a file of DIR without its ending. A GET lists its functions with their types. A
+/// POST calls the function that X-Func names. The body is the list of its parameters, in the format
+/// of the codec that X-Codec names: json or toml, or a file of CODECS without its ending. The
+/// answer is the list of the results: as text, or in JSON if Accept or Content-Type says
 /// application/json. X-Target names the file of DIR that provides what the contract imports. A
 /// function that takes bytes needs no codec and answers with bytes.
 ///
-/// Each call has a clean instance. A file is loaded when a request first names it, and again when it
-/// has changed. At most --guests of them stay loaded, each contract with a target as one more; the
-/// one that was used least recently goes first. When all connections are taken, a new one gets the
-/// place of the one that keeps the host waiting longest.
+/// Each call has a clean instance. A file is loaded when a request first names it, and again when
+/// it has changed. At most --guests of them stay loaded, each contract with a target as one more;
+/// the one that was used least recently goes first. When all connections are taken, a new one gets
+/// the place of the one that keeps the host waiting longest.
 ///
 /// SIGTERM and Ctrl-C end the host after the requests that it has, a second signal at once. It
 /// exits with 0 after SIGTERM, and with 130 after Ctrl-C.
 ///
 /// This is an instrument, not a production host. It has --threads threads for calls, up to three
-/// others, and up to two per processor to compile. It keeps at most --guests guests and one instance
-/// of each per thread, and for each connection a request, an answer and 256 KiB.
+/// others, and up to two per processor to compile. It keeps at most --guests guests and one
+/// instance of each per thread, and for each connection a request, an answer and 256 KiB.
 #[derive(Debug, clap::Args)]
 pub(super) struct Serve {
     /// Offer the .wasm and .wat files in DIR

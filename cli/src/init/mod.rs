@@ -18,9 +18,8 @@ pub(super) struct Init {
     folder: PathBuf,
 }
 
-/// The input of the example.
+/// Input of the example.
 const INPUT: &[u8] = b"touchstone\n";
-/// Its module.
 const SUM: &[u8] = include_bytes!("sum.wasm");
 
 impl Init {
@@ -41,7 +40,6 @@ impl Init {
     }
 }
 
-/// Names and contents of the files.
 fn files() -> [(&'static str, Vec<u8>); 7] {
     let sum: u32 = INPUT.iter().copied().map(u32::from).sum();
     [

@@ -1,4 +1,4 @@
-//! The answer of a combination, and whether answers are alike.
+//! The answer of a combination, and the comparison of answers.
 
 use super::content::Content;
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,26 @@ const REASON: usize = 600;
 /// Bytes of an output in a sentence.
 const IN_WORDS: usize = 32;
 
-/// The answer of a combination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) state: State,
-    /// The output of the export, if it returned, or of a program before an exit or a trap.
+    /// Output of the export, if it returned, or of a program before an exit or a trap.
     pub(super) output: Option<Content>,
-    /// The standard output of a call in another convention than that of programs.
+    /// Standard output of a call in another convention than that of programs.
     pub(super) stdout: Option<Content>,
-    /// The standard error.
     pub(super) stderr: Option<Content>,
-    /// The start function wrote something that is in none of these.
+    /// `true` if the start function wrote something that is in none of these.
     pub(super) start_wrote: bool,
     /// The code of an exit that is a trap.
     pub(super) exit_code: Option<i32>,
-    /// The memory after the call; `None` if it was not asked for or cannot be seen.
+    /// The memory after the call; `None` if not requested or not visible.
     pub(super) memory: Option<Content>,
-    /// Why there is no output, in one line.
+    /// The reason for no output, in one line.
     pub(super) reason: Option<String>,
-    /// The kind of trap.
     trap: Option<String>,
 }
 
-/// What became of a combination, in the words of `--json`. The first three are results of the
-/// guest.
+/// The state of a combination, in the words of `--json`. The first three are results of the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, strum::Display, Serialize, Deserialize)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum State {
@@ -51,21 +47,21 @@ pub(super) enum State {
     Failed,
     /// The process that ran it died.
     Crashed,
-    /// It took more time to compile, or more memory, than it may.
+    /// Compiling took too much time, or the process too much memory.
     OverLimit,
-    /// It is unsupported, or unsupported for this module.
+    /// Unsupported, or unsupported for this module.
     Unsupported,
-    /// It was left out because its answer would be the same.
+    /// Left out, because the answer would be the same.
     NotRun,
 }
 
 impl State {
-    /// Whether the guest had a result.
+    /// `true` if the guest had a result.
     pub(super) fn is_result(self) -> bool {
         self <= Self::Stopped
     }
 
-    /// Whether something is wrong with the backend, or it was given too little.
+    /// `true` if the backend is at fault, or its limits are too low.
     pub(super) fn is_failure(self) -> bool {
         matches!(self, Self::Unstable | Self::Failed | Self::Crashed | Self::OverLimit)
     }
@@ -91,7 +87,7 @@ impl Answer {
         }
     }
 
-    /// The same, with the memory after the call.
+    /// The answer with the memory after the call.
     pub(super) fn with_memory(self, memory: Option<Content>) -> Self {
         Self { memory, ..self }
     }
@@ -107,8 +103,8 @@ impl Answer {
         Self { trap: trap_words, exit_code, ..Self::nothing(state, &trap.to_string()) }
     }
 
-    /// The same, with what was written. A guest that was stopped has written as much as the
-    /// machine was fast.
+    /// The answer with the written streams. A stopped guest has written as much as the machine was
+    /// fast.
     pub(super) fn with_written(self, written: Written) -> Self {
         let content = |bytes: Vec<u8>| (!bytes.is_empty()).then(|| Content::of_output(&bytes));
         let Written { output, stdout, stderr, start_wrote } = written;
@@ -125,14 +121,13 @@ impl Answer {
     }
 
     pub(super) fn nothing(state: State, reason: &str) -> Self {
-        // What a runtime says may come with a stack of calls, a line for each.
+        // A runtime's message may contain a stack of calls, one per line.
         let reason = harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" "));
         let reason = Some(abridged(&reason, REASON));
         let trap = (state == State::Stopped).then(|| TrapKind::DeadlineExceeded.to_string());
         Self { state, reason, trap, ..Self::empty() }
     }
 
-    /// The answer of a combination that failed. A trap of a start function is one of the guest.
     pub(super) fn failed(error: Error, has_start: bool) -> Self {
         let Error::Instantiation { trap } = error else { return Refused::from(error).into() };
         let trapped = Self::trapped(&trap);
@@ -141,7 +136,7 @@ impl Answer {
             false => "while the module was instantiated",
         };
         let reason = trapped.reason.map(|reason| format!("{reason}, {place}"));
-        // A guest that was stopped was stopped, wherever it was.
+        // A guest may be stopped anywhere.
         let trap = match trapped.state {
             State::Stopped => trapped.trap,
             _ => trapped.trap.map(|kind| format!("{kind}, {place}")),
@@ -149,8 +144,8 @@ impl Answer {
         Self { trap, reason, ..trapped }
     }
 
-    /// Whether two answers are the same result of the guest. The wording of traps is ignored,
-    /// and so is a memory that only one of them has.
+    /// `true` if two answers are the same result of the guest. Ignores the wording of traps, and a
+    /// memory that only one of them has.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let memories = self.memory.as_ref().zip(other.memory.as_ref());
         self.state.is_result()
@@ -160,7 +155,7 @@ impl Answer {
             && memories.is_none_or(|(mine, others)| mine == others)
     }
 
-    /// The streams that hold anything, without the output of a call that returned.
+    /// The non-empty streams, without the output of a call that returned.
     pub(super) fn written(&self) -> impl Iterator<Item = (&'static str, &Content)> {
         let before = self.output.as_ref().filter(|_| self.state != State::Returned);
         [
@@ -190,9 +185,9 @@ impl Answer {
 /// The streams of a call.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// The standard output of a program that has not returned.
+    /// Standard output of a program that has not returned.
     pub(super) output: Vec<u8>,
-    /// The standard output of a call in another convention.
+    /// Standard output of a call in another convention.
     pub(super) stdout: Vec<u8>,
     /// The standard error.
     pub(super) stderr: Vec<u8>,
@@ -208,19 +203,17 @@ impl From<Refused> for Answer {
     }
 }
 
-/// Answers in groups of the same result.
+/// Answers grouped by result.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Groups {
-    /// An answer of each group.
+    /// One answer per group.
     first: Vec<Answer>,
-    /// The members, by their place among all answers.
     pub(super) members: Vec<Vec<usize>>,
-    /// Whether a combination failed or did not agree with itself.
+    /// `true` if a combination failed or gave two results.
     pub(super) failed: bool,
 }
 
 impl Groups {
-    /// The groups of some answers.
     #[cfg(test)]
     pub(super) fn of(answers: &[&Answer]) -> Self {
         let mut groups = Self::default();
@@ -242,7 +235,7 @@ impl Groups {
             self.members.push(Vec::new());
             self.first.len() - 1
         });
-        // A group without a memory so far takes that of its first member with one.
+        // A group takes the memory of its first member with one.
         let first = &mut self.first[group];
         if first.memory.is_none() {
             first.memory.clone_from(&answer.memory);
@@ -251,22 +244,20 @@ impl Groups {
         Some(group + 1)
     }
 
-    /// The groups with their numbers and answers, largest first.
     pub(super) fn largest_first(&self) -> Vec<(usize, &Answer, &[usize])> {
         let all = self.first.iter().zip(&self.members).enumerate();
         let mut all: Vec<_> =
             all.map(|(index, (first, members))| (index + 1, first, members.as_slice())).collect();
-        // Stable: of two groups of one size the one that came first stays first.
+        // Stable: equally large groups keep their order.
         all.sort_by_key(|(.., members)| std::cmp::Reverse(members.len()));
         all
     }
 
-    /// Whether all combinations with a result returned the same output.
+    /// `true` if all combinations with a result returned the same output.
     pub(super) fn returned_alike(&self) -> bool {
         self.first.len() == 1 && self.all_returned()
     }
 
-    /// `true` if all results are calls that returned.
     pub(super) fn all_returned(&self) -> bool {
         !self.first.is_empty() && self.first.iter().all(|first| first.state == State::Returned)
     }
@@ -342,7 +333,7 @@ mod tests {
         let expected = "trapped (exited with code 1) with the standard output \"a\" with the \
                         standard error \"b\"";
         assert_eq!((printed("a", "b").exit_code, &*words), (Some(1), expected));
-        // How much an endless program writes depends on the machine.
+        // The output of an endless program depends on the machine.
         let stopped = Answer::trapped(&TrapKind::DeadlineExceeded.into());
         let written = Written { stderr: vec![1], ..Written::default() };
         assert!(stopped.clone().with_written(written).is_like(&stopped));

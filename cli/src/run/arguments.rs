@@ -2,24 +2,23 @@
 
 use std::ffi::OsString;
 
-/// The option.
 const OPTION: &str = "--args";
 
-/// The command line with `--args=VALUE` for each value behind `--args`, so that numbers such as
-/// `-inf` and `-0x1` are none of clap's options. The values end before the first text that begins
-/// with a hyphen and is no number.
+/// The command line with `--args=VALUE` for each value after `--args`, so that numbers such as
+/// `-inf` and `-0x1` are not taken for options. The values end before the first text with a hyphen
+/// that is no number.
 pub(crate) fn spread(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut spread: Vec<OsString> = Vec::new();
     let (mut is_run, mut is_value) = (false, false);
     for text in line {
-        // Behind the name of the program comes that of the command.
+        // The name of the command follows that of the program.
         is_run |= spread.len() == 1 && text == "run";
         let is_option = text.to_str().is_some_and(|text| text.starts_with('-') && !is_number(text));
         if is_value && !is_option {
             let mut joined = OsString::from(OPTION);
             joined.push("=");
             joined.push(text);
-            // The option stood alone until there is a value.
+            // The option has no value yet.
             if spread.last().is_some_and(|last| last == OPTION) {
                 spread.pop();
             }
@@ -32,7 +31,7 @@ pub(crate) fn spread(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     spread
 }
 
-/// `true` if a text with a hyphen in front is a number of the plain convention.
+/// `true` if a text with a hyphen is a number of the plain convention.
 fn is_number(text: &str) -> bool {
     let Some(digits) = text.strip_prefix('-') else { return false };
     let lower = digits.to_ascii_lowercase();

@@ -1,26 +1,24 @@
-//! Bytes of an answer: the first of them, and the digest of all.
+//! The first bytes of an answer, and the digest of all.
 
 use serde::{Deserialize, Serialize};
 use touchstone::case::hex;
 use touchstone::lab::abbreviate_to;
 use touchstone_executor::text::{abridged, harmless, plural};
 
-/// Bytes of an output that an answer keeps. Outputs are compared as a whole, by their digest.
+/// Kept bytes of an output. Whole outputs are compared by digest.
 pub(super) const KEPT: usize = 1 << 20;
-/// Most lines of a text that are shown.
+/// Most shown lines of a text.
 const LINES: usize = 40;
-/// Most characters of a line of it.
+/// Most characters of a line.
 const LINE: usize = 400;
 
-/// Bytes: the first of them, and what identifies all.
+/// The first bytes, and the identity of all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Content {
-    /// The first bytes, in hexadecimal: at most [`KEPT`] of an output, what `--dump` asks for of
-    /// a memory.
+    /// The first bytes, in hexadecimal: at most [`KEPT`] of an output, of a memory those of
+    /// `--dump`.
     shown: String,
-    /// Number of all bytes.
     pub(super) length: u64,
-    /// SHA-256 of all bytes.
     pub(super) sha256: String,
 }
 
@@ -40,7 +38,7 @@ impl Content {
         format!("0x{}", self.shown)
     }
 
-    /// All bytes; `None` if it holds only the first of them.
+    /// All bytes; `None` if only the first are kept.
     pub(super) fn bytes(&self) -> Option<Vec<u8>> {
         self.first().filter(|bytes| bytes.len() as u64 == self.length)
     }
@@ -49,7 +47,7 @@ impl Content {
         touchstone::case::parse_hex(&self.hex()).ok()
     }
 
-    /// At most `most` bytes, and how many there are if there are more.
+    /// At most `most` bytes, and the number of all if there are more.
     pub(super) fn abbreviated(&self, most: usize) -> String {
         match self.bytes() {
             Some(bytes) => abbreviate_to(&bytes, most),
@@ -60,8 +58,8 @@ impl Content {
         }
     }
 
-    /// The text, if the bytes are one: UTF-8 whose only control characters separate lines and
-    /// words or start a terminal's sequences. Of long ones the beginning.
+    /// The text if the bytes are UTF-8 whose only control characters separate lines and words or
+    /// start terminal sequences. Only the beginning of a long text.
     fn text(&self) -> Option<String> {
         let mut bytes = self.first()?;
         if bytes.len() as u64 != self.length
@@ -76,8 +74,7 @@ impl Content {
         (!text.is_empty() && text.chars().all(is_of_text)).then_some(text)
     }
 
-    /// In one line: a text as such, in quotes, other bytes in hexadecimal. At most `most`
-    /// characters or bytes.
+    /// One line: a text in quotes, other bytes in hexadecimal. At most `most` characters or bytes.
     pub(super) fn line(&self, most: usize) -> String {
         match self.text() {
             Some(text) => {
@@ -89,8 +86,7 @@ impl Content {
         }
     }
 
-    /// In full: a text of several lines as a block of lines behind this indentation, anything
-    /// else in one line.
+    /// All of it: a text of several lines as an indented block, anything else in one line.
     pub(super) fn block(&self, most: usize, indent: &str) -> String {
         let text = self.text().filter(|text| text.trim_end_matches('\n').contains('\n'));
         let Some(text) = text else { return self.line(most) };

@@ -1,4 +1,4 @@
-//! The reason of a difference: whether it comes from what the specification leaves open.
+//! The cause of a difference: the specification may allow it.
 
 use super::answer::Groups;
 use super::follow::Workers;
@@ -12,8 +12,8 @@ use touchstone_executor::guest::Open;
 /// The class of a difference between results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// The results agree for the deterministic profile of the module: they differ in what these
-    /// instructions leave open.
+    /// The results agree for the deterministic profile of the module: they differ where these
+    /// instructions leave a choice.
     Allowed(Open),
     /// The results differ for the deterministic profile, too.
     NotAllowed(Open),
@@ -23,12 +23,8 @@ pub(super) enum Difference {
 }
 
 impl Difference {
-    /// Finds the class of the difference between groups; `None` where there is none. One member of
-    /// each group makes the call again, with the deterministic profile of the module.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be written or a process cannot be started.
+    /// The class of the difference between groups; `None` without a difference. One member of each
+    /// group repeats the call with the deterministic profile of the module.
     pub(super) fn of(
         target: &Target,
         workers: &Workers,
@@ -53,7 +49,7 @@ impl Difference {
             }
             Ok(())
         })?;
-        // Stopped, or an engine has no result for this form: nothing is known.
+        // Stopped, or an engine has no result for this form.
         if found.members.iter().map(Vec::len).sum::<usize>() < rows.len() {
             return Ok(Some(Self::Unexplained));
         }
@@ -77,7 +73,7 @@ impl Difference {
         }
     }
 
-    /// The class in a sentence; `None` where nothing is known about it.
+    /// The class in a sentence; `None` for an unexplained difference.
     pub(super) fn in_words(self) -> Option<String> {
         let (open, is_allowed) = match self {
             Self::Allowed(open) => (open, true),

@@ -1,5 +1,5 @@
-//! Follows the workers: every engine runs in a process of its own, which is ended at its limits.
-//! What kills one is the answer of the combination that it was at.
+//! Follows the workers. Every engine runs in its own process, which is ended at its limits. The
+//! death of a process is the answer of its current combination.
 
 use super::answer::{Answer, State};
 use super::row::Row;
@@ -18,19 +18,19 @@ use touchstone::terminal::progress::Progress;
 use touchstone_executor::text::{abridged, harmless};
 use touchstone_executor::{Strategy, Support};
 
-/// How much longer than a call's deadline a runtime may take to stop the guest.
+/// Time beyond a call's deadline that a runtime may take to stop the guest.
 const GRACE: Duration = Duration::from_secs(30);
-/// Longer than anybody waits.
+/// No limit.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Bytes of what a worker printed that are looked at.
+/// Examined bytes of a worker's output.
 const PRINTED: u64 = 4096;
-/// Characters of it that become part of a reason.
+/// Characters of it in a reason.
 const QUOTED: usize = 200;
 
-/// What workers may take.
+/// Limits of workers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Time to compile, and time to load, without the guest's own.
+    /// Time to compile, and time to load without the guest's own.
     pub(super) compile: Duration,
     /// Time of a call; `None` for no limit.
     pub(super) call: Option<Duration>,
@@ -38,7 +38,7 @@ pub(super) struct Limits {
     pub(super) memory: u64,
 }
 
-/// Is told that rows have new answers.
+/// Called when rows have new answers.
 type Answered<'a> = &'a mut dyn FnMut(&mut [Row]) -> Result<()>;
 
 /// The parent of all workers of a run.
@@ -46,11 +46,11 @@ pub(super) struct Workers {
     pub(super) call: Call,
     pub(super) limits: Limits,
     pub(super) stop: Stop,
-    /// The private folder: files of the call, compiled code, what a worker printed.
+    /// The private folder: files of the call, compiled code, output of workers.
     pub(super) folder: PathBuf,
 }
 
-/// What a worker was doing when it died.
+/// The current work of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Compiling,
@@ -59,7 +59,7 @@ enum Phase {
 }
 
 impl Phase {
-    /// How long it may take, where the runtime can stop a call itself, and where not.
+    /// The time limit, if the runtime can stop a call itself and if not.
     fn limit(self, limits: Limits, has_deadline: bool) -> Duration {
         let call = limits.call.map_or(FOREVER, |call| match has_deadline {
             true => call.saturating_add(GRACE),
@@ -67,7 +67,7 @@ impl Phase {
         });
         match self {
             Self::Compiling => limits.compile,
-            // It may have to run a start function.
+            // Loading may run a start function.
             Self::Loading => limits.compile.saturating_add(call),
             Self::Calling => call,
         }
@@ -76,17 +76,12 @@ impl Phase {
 }
 
 impl Workers {
-    /// The same for another call.
+    /// The same workers for another call.
     pub(super) fn with_call(&self, call: Call) -> Self {
         Self { call, limits: self.limits, stop: self.stop.clone(), folder: self.folder.clone() }
     }
 
-    /// Answers the rows, engine by engine. `show` gets each row with an answer and its place, in
-    /// their order.
-    ///
-    /// # Errors
-    ///
-    /// When a process cannot be watched, or `show` fails.
+    /// Answers the rows by engine. `show` gets each answered row with its place, in order.
     pub(super) fn call_all(
         &self,
         rows: &mut [Row],
@@ -109,7 +104,7 @@ impl Workers {
             self.engine(rows, start..end, progress, &mut answered)?;
             start = end;
         }
-        // After Ctrl-C, rows behind one without an answer may have one.
+        // After Ctrl-C, rows behind an unanswered one may have an answer.
         for (place, row) in rows.iter_mut().enumerate().skip(next) {
             if row.answer.is_some() {
                 show(row, place)?;
@@ -118,7 +113,6 @@ impl Workers {
         Ok(())
     }
 
-    /// Answers the rows of one engine, in as many processes as it takes.
     fn engine(
         &self,
         rows: &mut [Row],
@@ -143,7 +137,7 @@ impl Workers {
         }
     }
 
-    /// Follows one process until it ends. At least one of the rows has an answer then.
+    /// Follows one process until it ends. At least one row has an answer then.
     fn life(
         &self,
         rows: &mut [Row],
@@ -162,7 +156,7 @@ impl Workers {
         let (mut child, mut printed) = match self.start(task) {
             Ok(Some(started)) => started,
             Ok(None) => return Ok(()),
-            // Other engines may have answered, and others yet may.
+            // Other engines have answers, or will.
             Err(error) => {
                 for place in left {
                     let reason = format!("{error:#}");
@@ -225,8 +219,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Starts a worker; `None` after Ctrl-C. What it prints goes to a file, unless the guest's
-    /// log is wanted.
+    /// Starts a worker; `None` after Ctrl-C. Its output goes to a file, unless the guest's log is
+    /// wanted.
     fn start(&self, task: Task) -> Result<Option<(Child<Ask, FromWorker>, File)>> {
         let mut command = Self::command();
         let path = self.folder.join("printed");
@@ -254,7 +248,7 @@ impl Workers {
         Ask { call: self.call.clone(), task, artifacts: self.folder.clone() }
     }
 
-    /// The answer of a row whose process died, or was ended.
+    /// The answer of a row whose process died or was ended.
     fn lost(
         &self,
         row: &Row,
@@ -292,8 +286,8 @@ impl Workers {
     }
 }
 
-/// Leaves out rows whose answer would be that of the last one: other strategies of an engine run
-/// the same code, and those of an artifact class compile the same.
+/// Leaves out rows whose answer would equal the last one: other strategies of an engine run the
+/// same code, and those of an artifact class compile the same.
 fn leave_out(rows: &mut [Row], last: usize, phase: Phase, left: &[usize], progress: &Progress) {
     let class = |row: &Row| row.engine.artifact_class(row.strategy);
     let state = rows[last].answer.as_ref().map(|answer| answer.state);
@@ -314,7 +308,7 @@ fn leave_out(rows: &mut [Row], last: usize, phase: Phase, left: &[usize], progre
     }
 }
 
-/// The first two lines that a worker printed.
+/// The first two lines of a worker's output.
 fn said(printed: &mut File) -> Option<String> {
     let mut bytes = Vec::new();
     printed.seek(SeekFrom::Start(0)).ok()?;

@@ -37,11 +37,11 @@ use touchstone_executor::{Scratch, Strategy};
 
 /// Calls an export of a module on every backend and strategy, side by side.
 ///
-/// The module is a core WebAssembly module or a component, raw or as a zstd-compressed
-/// Substrate blob. Each combination calls the export twice, each time on a clean instance, and
-/// both calls must have the same result. A result is compared with what was written to standard
-/// output and standard error, also before an exit or a trap. A call without a result is compared by
-/// the memory that it leaves. Each engine runs in a process of its own: a crash is a result of one
+/// The module is a core WebAssembly module or a component, raw or as a zstd-compressed Substrate
+/// blob. Each combination calls the export twice, each time on a clean instance, and both calls
+/// must have the same result. A result is compared with what was written to standard output and
+/// standard error, also before an exit or a trap. A call without a result is compared by the memory
+/// that it leaves. Each engine runs in a process of its own: a crash is a result of one
 /// combination.
 ///
 /// Results may differ in what the specification leaves open: the bits of computed NaNs, and relaxed
@@ -51,8 +51,8 @@ use touchstone_executor::{Scratch, Strategy};
 ///
 /// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits
 /// with 0 when all combinations return the same output or differ only as the specification allows,
-/// with 1 when outputs differ, the guest traps or a backend fails, with 2 when the input is invalid,
-/// with 130 after Ctrl-C, and with 143 after SIGTERM.
+/// with 1 when outputs differ, the guest traps or a backend fails, with 2 when the input is
+/// invalid, with 130 after Ctrl-C, and with 143 after SIGTERM.
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
     /// Load this module
@@ -185,8 +185,6 @@ impl Run {
     fn run(&self, target: &Target, workers: &Workers, rows: &mut [Row]) -> Result<Ended> {
         let style = Style::of_stdout();
         let shown = Shown { target, timeout: self.timeout, style, hex: self.hex };
-        // The lines of JSON have the times, where these are wanted, and the class of a difference,
-        // where one can be allowed.
         let as_it_comes = self.json && !self.bench && target.profile()?.is_none();
         let mut groups = Groups::default();
         if !self.json {

@@ -1,4 +1,4 @@
-//! The output: the call, a row for each combination, and the times.
+//! The output: the call, a row per combination, and the times.
 
 use super::answer::{Answer, State};
 use super::content::Content;
@@ -18,24 +18,24 @@ use touchstone_executor::guest::{Growth, ModuleInfo};
 use touchstone_executor::text::{harmless, name, plural};
 use touchstone_report::units::{ratio_with_interval, time_with_interval};
 
-/// Bytes of an output that a row shows.
+/// Shown bytes of an output in a row.
 const IN_A_ROW: usize = 12;
-/// Bytes of the input that are shown.
+/// Shown bytes of the input.
 const INPUT: usize = 32;
-/// Bytes of an output that are shown where it stands alone.
+/// Shown bytes of a single output.
 const ALONE: usize = 256;
 
-/// What is shown of a run.
+/// The shown parts of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a> {
     pub(super) target: &'a Target,
     pub(super) timeout: Duration,
     pub(super) style: Style,
-    /// Streams are shown in hexadecimal.
+    /// `true` to show streams in hexadecimal.
     pub(super) hex: bool,
 }
 
-/// Widths of the columns of a table whose rows are printed one by one.
+/// Column widths of a table that is printed row by row.
 pub(super) struct Widths {
     engine: usize,
     strategy: usize,
@@ -60,7 +60,7 @@ impl Widths {
     }
 }
 
-/// The exported functions, for somebody who named none.
+/// The exported functions, if none was named.
 pub(super) fn exports(file: &Path, info: &ModuleInfo) -> String {
     let mut text = format!("exported functions of {}:\n", harmless(&file.display().to_string()));
     if info.exports.is_empty() {
@@ -74,7 +74,6 @@ pub(super) fn exports(file: &Path, info: &ModuleInfo) -> String {
 }
 
 impl Shown<'_> {
-    /// The call.
     pub(super) fn head(&self) -> String {
         let Target { file, guest, identity, init, export, signature, abi, .. } = self.target;
         let Identity { bytes: size, is_packed, sha256 } = identity;
@@ -118,13 +117,11 @@ impl Shown<'_> {
         )
     }
 
-    /// The headings of the rows.
     pub(super) fn row_head(&self, widths: &Widths) -> String {
         let head = widths.line(["backend", "strategy", "support", "result"]);
         format!("{}\n", self.style.dim(&head))
     }
 
-    /// The row of a combination.
     pub(super) fn row(&self, row: &Row, widths: &Widths) -> String {
         let result = row.answer.as_ref().map_or_else(String::new, |answer| self.result(answer));
         let support = row.support().replace("unsupported", "–");
@@ -167,8 +164,8 @@ impl Shown<'_> {
                 timeout; three processes for each combination\n"
     }
 
-    /// The line of JSON of a row, at its end. Rows with the same `group` have the same result;
-    /// `ratio` is times slower than the baseline.
+    /// The JSON line of a row. Rows with the same `group` have the same result; `ratio` is times
+    /// slower than the baseline.
     pub(super) fn json(&self, row: &Row, difference: Option<Difference>) -> String {
         let times = row.times();
         let failed = row.times.as_ref().and_then(|times| times.as_ref().err());
@@ -215,7 +212,7 @@ impl Shown<'_> {
         format!("{line}\n")
     }
 
-    /// A result in one line, with what was written.
+    /// A result in one line, with the written streams.
     fn result(&self, answer: &Answer) -> String {
         let mut line = match (answer.state, &answer.output) {
             (State::Returned, Some(output)) if self.is_text() => self.line(output, IN_A_ROW),
@@ -241,7 +238,7 @@ impl Shown<'_> {
         }
     }
 
-    /// A result in full, with its meaning and what was written. Further lines begin with `indent`.
+    /// A result with its meaning and the written streams. Further lines begin with `indent`.
     pub(super) fn full(&self, answer: &Answer, indent: &str) -> String {
         let mut text = match &answer.output {
             Some(output) if answer.state == State::Returned => {
@@ -255,7 +252,6 @@ impl Shown<'_> {
         text
     }
 
-    /// The output of a call that returned.
     fn output(&self, output: &Content, has_memory: bool, indent: &str) -> String {
         if self.is_text() {
             return self.written(output, indent);
@@ -269,7 +265,7 @@ impl Shown<'_> {
         }
     }
 
-    /// `true` if the output is what a program has written, or JSON.
+    /// `true` if the output is a program's, or JSON.
     fn is_text(&self) -> bool {
         matches!(self.target.abi, Abi::Wasi | Abi::Typed)
     }
@@ -278,13 +274,11 @@ impl Shown<'_> {
         if self.hex { content.abbreviated(most) } else { content.line(most) }
     }
 
-    /// A stream, in full.
     fn written(&self, content: &Content, indent: &str) -> String {
         let indent = format!("{indent}  ");
         if self.hex { content.abbreviated(ALONE) } else { content.block(ALONE, &indent) }
     }
 
-    /// The memory after a call.
     pub(super) fn memory(&self, memory: &Content) -> String {
         let mut text = format!("memory of {} bytes, SHA-256 {}", memory.length, memory.sha256);
         if let Some((start, length)) = self.target.effects.dump {
@@ -296,7 +290,7 @@ impl Shown<'_> {
         text
     }
 
-    /// Values, where the export returns such, or a text.
+    /// Values, if the export returns any, or a text.
     fn meaning(&self, output: &[u8]) -> Option<String> {
         let results = &self.target.signature.results;
         if self.target.abi != Abi::Substrate && !results.is_empty() {

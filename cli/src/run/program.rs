@@ -1,27 +1,23 @@
-//! What a WASI program gets beside its input.
+//! The settings of a WASI program beside its input.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use touchstone_executor::wasi::{Directory, Settings};
 
-/// Settings of a WASI program, in a form that can be sent to another process.
+/// Settings of a WASI program that can be sent to another process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Program {
-    /// The arguments; the first one is the name of the program.
+    /// Arguments; the first one is the name of the program.
     pub(super) arguments: Vec<String>,
     /// Names and values of environment variables.
     pub(super) environment: Vec<(String, String)>,
-    /// The directory that it may read.
+    /// The readable directory.
     pub(super) directory: Option<PathBuf>,
 }
 
 impl Program {
     /// The settings, with the directory opened.
-    ///
-    /// # Errors
-    ///
-    /// When the directory cannot be read.
     pub(super) fn settings(&self) -> Result<Settings> {
         let open = |path: &PathBuf| {
             Directory::open(path).with_context(|| format!("cannot use {}", path.display()))
@@ -47,10 +43,6 @@ pub(super) fn last_of_each(given: &[(String, String)]) -> Vec<(String, String)> 
 }
 
 /// For clap: the name and the value of an environment variable.
-///
-/// # Errors
-///
-/// When the text has no name or no value.
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

@@ -17,28 +17,23 @@ pub(super) struct Row {
     pub(super) support: Support,
     /// `None` until there is one.
     pub(super) answer: Option<Answer>,
-    /// The group of the same result, from 1; `None` without a result.
     pub(super) group: Option<usize>,
     pub(super) times: Option<Result<Times, String>>,
 }
 
-/// Which combinations are wanted.
+/// The wanted combinations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     /// Engines whose name this expression matches.
     pub(super) backend: Option<&'a str>,
-    /// Engines whose name this expression does not match.
     pub(super) not_engine: Option<&'a str>,
-    /// These strategies; if there are none, all that the backends support.
+    /// These strategies; all supported ones if empty.
     pub(super) strategies: &'a [Strategy],
 }
 
-/// The requested combinations. Without names, these are all that the backends support, even if
-/// refused for this module. The baseline is included only for guests that it contains.
-///
-/// # Errors
-///
-/// When an expression is none, or no engine is left.
+/// The requested combinations. Without names all that the backends support, even if refused for
+/// this module. The baseline is included only for guests that it contains. Fails if an expression
+/// is invalid, or no engine is left.
 pub(super) fn choose(guest: &GuestModule, wanted: Wanted<'_>) -> Result<Vec<Row>> {
     let Wanted { backend, not_engine, strategies } = wanted;
     let all_engines = touchstone_runtimes::engines();
@@ -71,7 +66,7 @@ pub(super) fn choose(guest: &GuestModule, wanted: Wanted<'_>) -> Result<Vec<Row>
 }
 
 impl Row {
-    /// The same combination without an answer.
+    /// The combination without its answer.
     pub(super) fn unanswered(&self) -> Self {
         let (engine, support) = (Arc::clone(&self.engine), self.support.clone());
         Self { engine, strategy: self.strategy, support, answer: None, group: None, times: None }
@@ -85,17 +80,17 @@ impl Row {
         Executor { engine: self.engine.id().to_owned(), strategy: self.strategy }
     }
 
-    /// Its times, where it was timed.
+    /// Its times, if timed.
     pub(super) fn times(&self) -> Option<&Times> {
         self.times.as_ref()?.as_ref().ok()
     }
 
-    /// What became of it; `None` without an answer.
+    /// Its state; `None` without an answer.
     pub(super) fn state(&self) -> Option<State> {
         self.answer.as_ref().map(|answer| answer.state)
     }
 
-    /// Whether the backend supports it, in a word.
+    /// Its support in a word.
     pub(super) fn support(&self) -> &'static str {
         match self.support {
             Support::Native => "native",

@@ -22,14 +22,14 @@ impl Streams {
         })
     }
 
-    /// Drops what a start function has written, before a call. Returns `true` if some of it is not
-    /// part of the call's output: that of a program is.
+    /// Drops the output of a start function before a call. Returns `true` if some of it is not part
+    /// of the call's output, as a program's is.
     pub(super) fn begin_call(&self, abi: Abi) -> bool {
         let [output, error] = std::mem::take(&mut *self.0.lock());
         !error.is_empty() || abi != Abi::Wasi && !output.is_empty()
     }
 
-    /// The streams of a call, which has left its own `output` if it is a program.
+    /// The streams of a call. A program's standard output is in `output`.
     pub(super) fn of_call(&self, abi: Abi, output: &[u8], start_wrote: bool) -> Written {
         let [stdout, stderr] = std::mem::take(&mut *self.0.lock());
         match abi {

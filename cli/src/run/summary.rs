@@ -14,7 +14,7 @@ const REASONS: usize = 12;
 /// Longest list of members, characters.
 const MEMBERS: usize = 400;
 
-/// Whether the rows agree and on what, and why others have no result.
+/// Agreement of the rows, and the reasons of rows without a result.
 pub(super) fn outcome(
     shown: &Shown<'_>,
     rows: &[Row],
@@ -75,7 +75,7 @@ pub(super) fn outcome(
     text
 }
 
-/// The options that show what was written and is not shown.
+/// The options that show hidden streams.
 fn lost(shown: &Shown<'_>, rows: &[Row]) -> String {
     let answers = || rows.iter().filter_map(|row| row.answer.as_ref());
     let mut text = String::new();
@@ -91,7 +91,7 @@ fn lost(shown: &Shown<'_>, rows: &[Row]) -> String {
     text
 }
 
-/// What was compared of the memory.
+/// The compared parts of the memory.
 fn effects(shown: &Shown<'_>, rows: &[Row], groups: &Groups) -> String {
     let effects = shown.target.effects;
     if !effects.digest && effects.dump.is_none() {
@@ -118,7 +118,7 @@ fn effects(shown: &Shown<'_>, rows: &[Row], groups: &Groups) -> String {
     text
 }
 
-/// Rows without a result, by their reason.
+/// Rows without a result by reason.
 fn exceptions(rows: &[Row], state: State, words: &str) -> String {
     let mut reasons: Vec<(&str, Vec<usize>)> = Vec::new();
     for (place, row) in rows.iter().enumerate() {
@@ -143,7 +143,7 @@ fn exceptions(rows: &[Row], state: State, words: &str) -> String {
     text
 }
 
-/// How many combinations these are, and on how many engines.
+/// The number of combinations, and of their engines.
 fn combinations(rows: &[Row], members: &[usize]) -> String {
     let engines: BTreeSet<&str> = members.iter().map(|place| rows[*place].engine.id()).collect();
     let noun = |count: usize, noun: &str| match count {
@@ -153,7 +153,7 @@ fn combinations(rows: &[Row], members: &[usize]) -> String {
     format!("{} on {}", noun(members.len(), "combination"), noun(engines.len(), "engine"))
 }
 
-/// The members: the engine alone where all of its combinations are among them.
+/// The members: the engine alone if it has all of its combinations in the group.
 fn members_in_words(rows: &[Row], members: &[usize]) -> String {
     let engine = |place: &usize| rows[*place].engine.id();
     let parts = members.chunk_by(|a, b| engine(a) == engine(b)).map(|of_engine| {

@@ -26,11 +26,10 @@ use touchstone_executor::{Error, Exports, Signature, ValueType, wasi};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;
-/// A memory may grow to 1 GiB by default: enough for most guests, and not enough to exhaust a
-/// machine.
+/// Default maximum of a memory, 1 GiB: enough for most guests, and safe for most machines.
 const MAX_PAGES: u32 = 16_384;
 
-/// Most bytes of the memory that are shown.
+/// Most shown bytes of the memory.
 const DUMPED: u64 = 65_536;
 
 /// The call, checked as far as possible without running it.
@@ -46,24 +45,20 @@ pub(super) struct Target {
     /// The type of the export; empty for a component's.
     pub(super) signature: Signature,
     pub(super) abi: Abi,
-    /// The convention was guessed.
+    /// `true` if the convention was guessed.
     pub(super) guessed: bool,
     pub(super) heap: HeapPages,
     pub(super) input: Vec<u8>,
     pub(super) effects: Effects,
     program: Program,
-    /// Constructors that are called by themselves.
+    /// Constructors that are called without being asked.
     pub(super) constructed: Option<Constructed>,
     profile: OnceCell<Option<(Vec<u8>, Open)>>,
 }
 
 impl Target {
-    /// The deterministic profile of the module, and what the specification leaves open in the module
-    /// itself; `None` if that is nothing, and for components.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be rewritten.
+    /// The deterministic profile of the module, and what the specification leaves open in it;
+    /// `None` if that is nothing, and for components.
     pub(super) fn profile(&self) -> Result<Option<&(Vec<u8>, Open)>> {
         if let Some(profile) = self.profile.get() {
             return Ok(profile.as_ref());
@@ -76,13 +71,11 @@ impl Target {
         Ok(self.profile.get_or_init(|| profile).as_ref())
     }
 
-    /// # Errors
-    ///
-    /// When the file, the export, the convention or the input is invalid. Nothing was run then.
+    /// Fails if the file, the export, the convention or the input is invalid. Runs nothing.
     pub(super) fn find(run: &Run, source: Source, export: &str) -> Result<Self> {
         let Source { file, identity, init, mut wasm, info } = source;
         let unusable = || format!("cannot use {}", file.display());
-        // Who names the function to call first has the say.
+        // `--init` replaces constructors.
         let mut constructed = match init {
             _ if run.no_constructors => None,
             Some(_) => None,
@@ -95,7 +88,7 @@ impl Target {
         let is_component = info.component.is_some();
         let signature = match &found.signature {
             Some(signature) => signature.clone(),
-            // A component's types are for the backend to check.
+            // The backend checks a component's types.
             None if is_component => Signature::default(),
             None => bail!(
                 "export '{}' cannot be called: it has references of types that no host can pass",
@@ -155,10 +148,6 @@ impl Target {
     }
 
     /// Writes the module and the input to files in a private folder, for workers.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be written.
     pub(super) fn stage(
         &self,
         folder: &Path,
@@ -197,9 +186,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// # Errors
-    ///
-    /// When the file cannot be read, or is no module that can be hosted.
+    /// Fails if the file cannot be read or cannot be hosted.
     pub(super) fn read(file: &Path, init: Option<&str>) -> Result<Self> {
         let bytes = read_whole(file)?;
         let unusable = || format!("cannot use {}", file.display());
@@ -218,7 +205,7 @@ impl Source {
     }
 }
 
-/// What a WASI program of this name gets.
+/// Settings of a WASI program of this name.
 fn settings(run: &Run, name: String) -> Program {
     Program {
         arguments: std::iter::once(name).chain(run.args.iter().cloned()).collect(),
@@ -231,7 +218,6 @@ fn name(file: &Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The bytes of `--input`.
 fn input(text: Option<&str>) -> Result<Vec<u8>> {
     let Some(text) = text else {
         return Ok(Vec::new());
@@ -247,11 +233,7 @@ fn input(text: Option<&str>) -> Result<Vec<u8>> {
     }
 }
 
-/// For clap: an address and a length, in bytes.
-///
-/// # Errors
-///
-/// When the text is something else, or the length more than 64 KiB.
+/// For clap: an address and a length of at most 64 KiB, in bytes.
 pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -266,12 +248,12 @@ pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// The export to call: the one that is named, or that of a program of WASI.
+/// The export to call: the named one, or that of a WASI program.
 pub(super) fn export_to_call(named: Option<&str>, info: &ModuleInfo) -> Option<String> {
     named.or_else(|| info.program()).map(str::to_owned)
 }
 
-/// What to do where no export was named.
+/// Advice if no export was named.
 pub(super) fn no_export(info: &ModuleInfo) -> &'static str {
     match (info.exports.is_empty(), &info.component) {
         (true, Some(_)) => {
@@ -283,7 +265,6 @@ pub(super) fn no_export(info: &ModuleInfo) -> &'static str {
     }
 }
 
-/// The input of `--args`: a text for each parameter.
 fn arguments(export: &str, signature: &Signature, abi: Abi, texts: &[String]) -> Result<Vec<u8>> {
     match abi {
         Abi::Plain => plain::parameters(&signature.params, texts)
@@ -318,7 +299,7 @@ fn guess_of_component(name: &str, info: &ModuleInfo) -> Option<Abi> {
     })
 }
 
-/// The convention that an export most likely follows.
+/// The most likely convention of an export.
 fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
     let asks_for_input = || {
         info.imports
@@ -340,7 +321,7 @@ fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
     }
 }
 
-/// Whether an export is the allocator of the bytes convention.
+/// `true` if an export is the allocator of the bytes convention.
 fn allocates(export: &FunctionExport) -> bool {
     export.name == ALLOCATOR
         && export.signature == Some(Signature::new(&[ValueType::I32], &[ValueType::I32]))
@@ -361,7 +342,7 @@ fn heap(run: &Run, abi: Abi, is_component: bool) -> HeapPages {
     }
 }
 
-/// The error, with the option that helps where the memory is over the limit of pages.
+/// The error, with the helpful option if the memory exceeds the limit of pages.
 fn with_option(error: Error, info: &ModuleInfo, heap: HeapPages) -> anyhow::Error {
     let own = info.memory.map_or(0, |memory| memory.minimum);
     let needed = own.saturating_add(heap.extra);
@@ -373,7 +354,7 @@ fn with_option(error: Error, info: &ModuleInfo, heap: HeapPages) -> anyhow::Erro
     }
 }
 
-/// In the plain convention the input's size is known beforehand.
+/// In the plain convention the size of the input is known.
 fn check_input(export: &str, signature: &Signature, abi: Abi, input: &[u8]) -> Result<()> {
     let needed: usize = signature.params.iter().map(|ty| ty.size()).sum();
     if abi == Abi::Plain && input.len() != needed {

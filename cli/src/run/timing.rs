@@ -13,9 +13,9 @@ use touchstone::record::{Comparison, Contender, Estimate, Executor, Match, Purpo
 use touchstone::solo::{self, Asked, Limits};
 use touchstone::terminal::progress::Progress;
 
-/// Number of processes for each combination: each has another address layout.
+/// Processes per combination: each has another address layout.
 const PROCESSES: u32 = 3;
-/// Longest time of such a process, besides that of compiling: calls have no deadline in it.
+/// Longest time of such a process, without compiling: calls have no deadline in it.
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// The time of one combination.
@@ -23,18 +23,15 @@ const LIMIT: Duration = Duration::from_secs(3600);
 pub(super) struct Times {
     /// ns of a call.
     pub(super) call: Estimate,
-    /// Against the baseline.
+    /// Judged against the baseline.
     pub(super) judged: Judged,
-    /// Whether this is the baseline itself.
+    /// `true` for the baseline itself.
     pub(super) is_baseline: bool,
 }
 
-/// Times every row that returned, for about `each`. Modules are loaded anew, because a deadline
-/// costs time in every loop. Ends early after Ctrl-C.
-///
-/// # Errors
-///
-/// When no row that returned has the baseline's name, or a process cannot be watched.
+/// Times every row that returned, for about `each`. Loads modules again without a deadline, which
+/// costs time in every loop. Ends early after Ctrl-C. Fails if no row that returned is the
+/// baseline.
 pub(super) fn time(
     workers: &Workers,
     rows: &mut [Row],
@@ -98,11 +95,8 @@ fn times(all: &[Comparison], is_baseline: bool) -> Result<Times> {
     Ok(Times { call, judged, is_baseline })
 }
 
-/// Times both sides in turns, in the process of a worker, for about `share`.
-///
-/// # Errors
-///
-/// When a side cannot be loaded, or does not return the same twice.
+/// Times both sides in turns, in the process of a worker, for about `share`. Fails if a side cannot
+/// be loaded, or does not return the same twice.
 pub(super) fn turn(
     loader: &mut Loader,
     subject: &Executor,
@@ -118,7 +112,7 @@ pub(super) fn turn(
         subject: contender(subject),
         baseline: contender(baseline),
     };
-    let quick = Budget { patience: share, cell: share, ..Budget::quick(1) };
+    let quick = Budget { retry: share, cell: share, ..Budget::quick(1) };
     let fit = share.as_micros() / (quick.sample.as_micros() * 2).max(1);
     let budget =
         Budget { rounds: usize::try_from(fit).unwrap_or(usize::MAX).clamp(3, 40), ..quick };
@@ -134,7 +128,7 @@ fn side(loader: &mut Loader, executor: &Executor) -> Result<Crew> {
     let loaded = loaded.map_err(|answer| anyhow!(answer.reason.unwrap_or_default()))?;
     let mut instance = loaded.instances.take()?;
     let export = loaded.instances.export(&loader.call.export, loader.call.abi)?;
-    // The output that every call must have; it was compared before.
+    // The expected output of every call, compared before.
     let mut expected = Vec::new();
     if let Some(trap) = instance.call(export, &loader.input, &mut expected)?.trap() {
         return Err(anyhow!("the guest trapped: {trap}"));

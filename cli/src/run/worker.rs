@@ -25,8 +25,7 @@ use touchstone_executor::{
     Config, Engine, Error, ExportId, Instance, Outcome, Signature, Strategy, TrapKind,
 };
 
-/// Number of instances that may live at once. Only one is used, and a pool reserves address
-/// space for each.
+/// Most live instances. Only one is used, and a pool reserves address space for each.
 const INSTANCES: u32 = 4;
 
 /// The question to a worker.
@@ -38,7 +37,7 @@ pub(super) struct Ask {
     pub(super) artifacts: PathBuf,
 }
 
-/// What a worker does.
+/// The work of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Task {
     /// Make the call on an engine, under some strategies.
@@ -47,12 +46,10 @@ pub(super) enum Task {
     Time { subject: Executor, baseline: Executor, each: Duration, process: u32 },
 }
 
-/// The call, for a process that has nothing else of the target.
+/// The call, for a process that has only the files of the target.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Call {
-    /// The file of the module, unpacked and pre-initialised.
     pub(super) module: PathBuf,
-    /// The file of the input.
     pub(super) input: PathBuf,
     pub(super) name: String,
     pub(super) heap: HeapPages,
@@ -71,7 +68,7 @@ pub(super) struct Effects {
     pub(super) digest: bool,
     /// Some of its bytes: address and length.
     pub(super) dump: Option<(u64, u64)>,
-    /// It was asked for: each row shows it, also after a trap.
+    /// `true` if requested: each row shows it, also after a trap.
     pub(super) is_shown: bool,
 }
 
@@ -89,7 +86,7 @@ impl Effects {
     }
 }
 
-/// How far a worker has come.
+/// Progress of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Step {
     /// It compiles for a strategy.
@@ -106,10 +103,6 @@ pub(super) enum Step {
 pub(super) type FromWorker = solo::FromProcess<Step, Option<Comparison>>;
 
 /// Serves as a worker.
-///
-/// # Errors
-///
-/// When the parent is gone, or the files that it names are.
 pub(super) fn serve() -> Result<()> {
     let parent = Parent::<Ask, FromWorker>::join()?;
     let parent = parent.context("--worker is for this program's own use")?;
@@ -139,14 +132,12 @@ pub(super) fn serve() -> Result<()> {
     })
 }
 
-/// An engine of this build.
 pub(super) fn engine(name: &str) -> Result<Arc<dyn Engine>> {
     let engines = touchstone_runtimes::engines();
     let found = engines.into_iter().find(|engine| engine.id() == name);
     found.with_context(|| format!("there is no engine '{name}'"))
 }
 
-/// Loads modules and calls them.
 pub(super) struct Loader {
     pub(super) call: Call,
     pub(super) input: Vec<u8>,
@@ -174,7 +165,7 @@ impl Loader {
         let wasi = Some(Arc::new(call.program.settings()?));
         let mut config = Config { deadline, instances: INSTANCES, wasi, ..Config::default() };
         let streams = Streams::default();
-        // A copy takes time.
+        // Copying takes time.
         if matches!(ask.task, Task::Call { .. }) {
             config.streams = Some(streams.sink());
         }
@@ -195,7 +186,7 @@ impl Loader {
         Ok(Self { call, input, guest, lab, logged, streams })
     }
 
-    /// The loaded module. `say` learns how far it is.
+    /// The loaded module. `say` gets the progress.
     pub(super) fn load(
         &mut self,
         engine: &dyn Engine,
@@ -204,11 +195,11 @@ impl Loader {
     ) -> Result<Loaded, Box<Answer>> {
         let (guest, heap) = (&self.guest, self.call.heap);
         say(Step::Compiles(strategy));
-        // What is compiled here is not compiled again below.
+        // The artifact is reused below.
         let compiled = self.lab.artifact(engine, strategy, guest, heap);
         compiled.map_err(|error| Box::new(Refused::from(error).into()))?;
         say(Step::Loads(strategy));
-        // It may have to instantiate, and so to run a start function.
+        // Loading may instantiate, and so run a start function.
         let config = self.lab.config().clone();
         self.lab
             .load_guest(engine, strategy, guest, heap, &config)
@@ -247,7 +238,7 @@ impl Loader {
         Ok(Answer::nothing(State::Unstable, &words))
     }
 
-    /// A call, and what it leaves in the memory.
+    /// A call and the memory after it.
     fn call(
         &self,
         instance: &mut dyn Instance,
@@ -277,13 +268,13 @@ impl Loader {
     }
 }
 
-/// `true` if the memory after a trap is the same on every engine: these traps depend on time and on
-/// the size of the stack.
+/// `true` if the memory after a trap is the same on every engine. Traps that depend on time or on
+/// the size of the stack leave other memories.
 fn leaves_its_memory(trap: &TrapKind) -> bool {
     !matches!(trap, TrapKind::DeadlineExceeded | TrapKind::StackOverflow)
 }
 
-/// Whether a call has no result of its own, so that only its effects can be compared.
+/// `true` if a call has no result, so that only its effects can be compared.
 pub(super) fn has_only_effects(abi: Abi, signature: &Signature) -> bool {
     abi != Abi::Substrate && signature.results.is_empty()
 }

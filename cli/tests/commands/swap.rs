@@ -232,7 +232,7 @@ fn the_methods_of_every_engine_answer_rightly() {
 
 /// A short budget: every round has as few messages as it may.
 fn budget() -> Budget {
-    Budget { sample: Duration::ZERO, patience: Duration::ZERO, rounds: 6, ..Budget::quick(4) }
+    Budget { sample: Duration::ZERO, retry: Duration::ZERO, rounds: 6, ..Budget::quick(4) }
 }
 
 /// Compares in this process.
