@@ -1,4 +1,7 @@
-//! The stored report keeps the sizes that people and GitHub can read.
+//! The stored report and the code keep the sizes that people and GitHub can read.
+
+#[path = "sizes/code.rs"]
+mod code;
 
 use std::fs;
 use std::path::{Path, PathBuf};
