@@ -1,6 +1,6 @@
-//! Every engine of the registry under every strategy, held against the
-//! contract: `pooling_cow::a_trap_leaves_the_next_call_clean` runs that
-//! behaviour on all engines that support that strategy for the guest.
+//! Every engine of the registry under every strategy keeps the contract:
+//! `pooling_cow::a_trap_leaves_the_next_call_clean` runs that behaviour on all engines that support
+//! that strategy for the guest.
 
 mod common;
 

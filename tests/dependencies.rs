@@ -1,5 +1,5 @@
-//! What this project is built from: licences that go together with its own, and
-//! sources that everybody can reach. Told from the locked graph.
+//! Licences and sources of the locked graph: licences that fit the project's own, and public
+//! sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -20,8 +20,8 @@ const ALLOWED: [&str; 12] = [
     "CC0-1.0",
 ];
 
-/// Whether an SPDX expression can be met with the allowed licences. Knows what
-/// manifests use: OR (and the old `/`), AND, brackets around either.
+/// `true` if the allowed licences satisfy an SPDX expression. Supports OR (and the old `/`), AND,
+/// and brackets.
 fn allowed(expression: &str) -> bool {
     let expression = expression.trim();
     let split = |word: &str| -> Option<(String, String)> {
@@ -80,9 +80,8 @@ fn optional_dependencies_are_no_exception_but_by_name() {
     assert_eq!(problems(&["--all-features"], &exceptions), Vec::<String>::new());
 }
 
-/// What is wrong with the packages of a selection of features, in cargo's words. Cargo reads
-/// the manifests of the whole workspace, also those that this build did not need, and fetches
-/// what is not on the disk.
+/// The problems of a selection of features, in cargo's words. Cargo reads the manifests of the
+/// whole workspace, also unused ones, and fetches missing ones.
 fn problems(selection: &[&str], exceptions: &[(&str, &str)]) -> Vec<String> {
     // For this machine only: of other platforms' crates not even the manifests
     // are on the disk.
@@ -119,8 +118,8 @@ fn problems(selection: &[&str], exceptions: &[(&str, &str)]) -> Vec<String> {
     problems
 }
 
-/// What the root package and others are built from; the list of packages also has what
-/// members of the workspace need that are not asked for.
+/// The packages that the root package and others are built from; the list of packages also has
+/// unselected needs of workspace members.
 fn built<'a>(
     resolve: &'a serde_json::Value,
     others: impl Iterator<Item = &'a str>,

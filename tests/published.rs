@@ -1,5 +1,5 @@
-//! What others published, as the project's tables print it, against copies of the documents'
-//! own tables in tests/published/. Each side is data that was entered on its own.
+//! Published values in the project's tables equal copies of the documents' own tables in
+//! tests/published/. Both sides were entered independently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -105,7 +105,7 @@ fn karmem(all: &mut BTreeMap<Place, String>) {
     let (shares, variations) = (copied("003_table_3.csv"), copied("003_table_4.csv"));
     assert_eq!((shares.len(), variations.len(), &*shares[6][0]), (7, 6, "M"));
     for (column, heading) in variations[0].iter().enumerate().skip(1) {
-        // Table 3 has no column for what the others are held against.
+        // Table 3 has no column for the baseline.
         let of = |row: usize| if column == 1 { "" } else { &*shares[row][column - 1] };
         let words =
             |words: [&str; 3]| words.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
@@ -210,7 +210,7 @@ fn causes_name_rows_or_columns_of_their_table() {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` stands for any text.
+/// `true` if a name fits a pattern, in which `*` matches any text.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(name) = name.strip_prefix(start) else { return false };

@@ -229,7 +229,7 @@ fn share_pools(executors: &[Executor]) {
     });
 }
 
-/// What a thread did.
+/// The result of a thread.
 struct Lived {
     executors: Vec<Executor>,
     rounds: usize,
@@ -244,8 +244,8 @@ impl Drop for StopOthers<'_> {
     }
 }
 
-/// Loads everything, each thread from another engine on, so that runtimes start
-/// in each other's company; then calls all in turns.
+/// Loads everything, each thread from another engine on, so that runtimes start beside each other;
+/// then calls all in turns.
 fn live(
     thread: usize,
     guest: &GuestModule,

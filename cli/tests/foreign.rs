@@ -36,10 +36,10 @@ struct Module {
     /// Its parameters.
     #[serde(default)]
     args: Vec<String>,
-    /// Whether its constructors are called before.
+    /// `true` to call its constructors first.
     #[serde(default = "yes")]
     constructors: bool,
-    /// What it returns on every engine, in the words of `--json`.
+    /// The result on every engine, in the words of `--json`.
     output: Option<String>,
     /// Words of the reason for which every engine refuses the module.
     refused: Option<String>,

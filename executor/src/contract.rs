@@ -1,14 +1,14 @@
 //! The contract itself: engine → artifact → module → instance.
 
+use crate::Features;
+use crate::Signature;
 use crate::abi::{ALLOCATOR, Abi};
 use crate::code::CompiledCode;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
-use crate::Features;
 use crate::folder::{ArtifactFolder, ArtifactKey};
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
-use crate::Signature;
 use crate::strategy::{CodeFrom, Strategy};
 use crate::support::Support;
 use std::any::Any;

@@ -169,7 +169,9 @@ impl From<crate::memory::Error> for Error {
 impl From<guest::Error> for Error {
     fn from(error: guest::Error) -> Self {
         match error {
-            guest::Error::Segment(trap) => Self::Instantiation { trap: TrapKind::from(trap).into() },
+            guest::Error::Segment(trap) => {
+                Self::Instantiation { trap: TrapKind::from(trap).into() }
+            }
             other => Self::Guest(other),
         }
     }

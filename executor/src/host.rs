@@ -11,16 +11,16 @@ mod clock;
 pub use answer::{Answer, Parameters, parameters};
 pub use clock::Clock;
 
+use crate::ValueType::{I32, I64};
 use crate::heap::{Heap, HeapError};
 use crate::outcome::{Trap, TrapKind};
-use crate::ValueType::{I32, I64};
-use crate::{Signature, ValueType};
 use crate::storage::{self, Storage};
 use crate::wasi;
-use touchstone_guest::imports;
+use crate::{Signature, ValueType};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use touchstone_guest::imports;
 
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;

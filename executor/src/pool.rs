@@ -1,13 +1,13 @@
 //! A pool of this project's own: instances that are reset in place, shared by all
 //! threads, for runtimes that have no pool or none that resets like this.
 
+use crate::Features;
 use crate::abi::Abi;
 use crate::config::{Config, EffectiveConfig};
 use crate::contract::{
     Artifact, Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller,
 };
 use crate::error::{Error, Result};
-use crate::Features;
 use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::memory::{self, Padded, Shelf};

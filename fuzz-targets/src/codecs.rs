@@ -1,4 +1,4 @@
-//! Messages of the codecs that guests and their native twins use.
+//! Messages of the codecs that guests and the native baseline use.
 
 use records_payload::{capnproto, flatbuffers, json, karmem};
 use signatures::Entry;
@@ -40,7 +40,7 @@ pub fn codecs(bytes: &[u8]) {
     }
 }
 
-/// Whether values that are shown by `{:?}` have an infinite number among them.
+/// `true` if values printed by `{:?}` contain an infinite number.
 fn is_infinite(shown: &str) -> bool {
     shown.contains("inf,") || shown.contains("inf }")
 }

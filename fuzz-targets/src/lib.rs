@@ -1,9 +1,9 @@
-//! What this project reads from others, each as a function of any bytes: modules,
-//! compressed blobs, case files, record files, messages of the codecs, arguments.
+//! Readers of foreign bytes, each as a function of any bytes: modules, compressed blobs, case
+//! files, record files, messages of the codecs, arguments.
 //!
-//! A target panics where something is wrong, and where something that can be told from
-//! the result does not hold. A fuzzer that watches coverage drives them (`fuzz/`), and so
-//! does `make fuzz`, which takes files of the project apart by itself ([`Mutations`]).
+//! A target panics on a fault, or if a checkable property of the result does not hold. A fuzzer
+//! that watches coverage drives the targets (`fuzz/`), and so does `make fuzz`, which mutates files
+//! of the project ([`Mutations`]).
 
 mod codecs;
 mod files;

@@ -1,4 +1,4 @@
-//! Random changes to files that are all right, told from a number.
+//! Random changes to valid files, determined by a number.
 
 /// An endless row of changed files.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 mod read;
 
 use serde::Serialize;
-use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
 use touchstone_executor::Feature;
 use touchstone_executor::guest::Error;
+use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
 
 /// The content of a module or a component.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

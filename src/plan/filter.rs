@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
-use touchstone_executor::text::similar;
 use touchstone_executor::text;
+use touchstone_executor::text::similar;
 
 /// Most names in a message.
 const FEW: usize = 20;

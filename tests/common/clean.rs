@@ -35,7 +35,7 @@ pub(crate) fn two_hundred_calls_are_like_the_first(strategy: Strategy) {
     });
 }
 
-/// What the first call must see, told from the guest's text.
+/// Checks the first call of a guest, by its text.
 fn check_first(loaded: &Loaded, expected: &[(Outcome, Vec<u8>)]) {
     let (outcome, seen) = &expected[0];
     assert_eq!(*outcome, Outcome::Returned, "{}", loaded.name);

@@ -56,7 +56,7 @@ pub(crate) fn a_trap_leaves_the_next_call_clean(strategy: Strategy) {
     });
 }
 
-/// What a trap unwinds is not counted as stack any more, by the next call of the same use.
+/// The next call of the same use has the whole stack after a trap in a recursion.
 pub(crate) fn traps_in_recursions_use_up_no_stack(strategy: Strategy) {
     each(strategy, &guest(RECURSION), |loaded| {
         let export = loaded.export("descend", Abi::Plain);

@@ -1,5 +1,5 @@
-//! What is added to a random module: functions that show its state, and
-//! functions that change it, because random code changes little before it traps.
+//! Additions to a random module: functions that show its state, and functions that change it,
+//! because random code changes little before it traps.
 
 use super::sample::Call;
 use arbitrary::Unstructured;
@@ -31,7 +31,7 @@ pub(crate) struct Added {
 
 type Error = wasm_encoder::reencode::Error;
 
-/// Whether an export was added to show state.
+/// `true` if an export was added to show state.
 pub(crate) fn is_reader(name: &str) -> bool {
     name.starts_with(READ)
 }
@@ -297,8 +297,7 @@ impl Parts {
 
     /// Functions that change state, each added or not.
     fn writers(&mut self, random: &mut Unstructured<'_>) -> arbitrary::Result<()> {
-        // The last one counts what is left of loops and calls: with another value
-        // they would go on for minutes.
+        // The last one limits loops and calls: other values take minutes.
         let count = self.global_types.len().saturating_sub(1);
         for (index, ty) in (0_u32..).zip(self.global_types.clone()).take(count) {
             if ty.mutable && is_number(&ty.content_type) && random.ratio(1, 2)? {

@@ -20,7 +20,7 @@ pub(crate) type Choice<'a> = dyn Fn(&dyn Engine, Strategy) -> bool + 'a;
 pub(crate) struct Failure {
     /// Engine and strategy.
     pub(crate) executor: String,
-    /// What it was held against.
+    /// The reference of the comparison.
     pub(crate) reference: String,
     /// Position in the sequence; `None` when none of it was run.
     pub(crate) step: Option<usize>,

@@ -7,7 +7,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, OPERATORS};
 use touchstone_executor::{Config, Engine, Execution, Outcome, Strategy, Support};
 
-/// What one engine counted, call by call; `None` where the call did not return.
+/// Counts of one engine, call by call; `None` for a call that did not return.
 type Counts = Vec<Option<u64>>;
 
 /// Counts the calls of a sample by every means and compares. Gives the number of calls

@@ -1,6 +1,5 @@
-//! Errors of runtimes, found by comparing engines: an engine is not held against
-//! the others on modules that have what it gets wrong. Its strategies are held
-//! against each other all the same.
+//! Errors of runtimes, found by comparing engines. An engine is not compared with others on modules
+//! that its error affects; its strategies are still compared with each other.
 
 use wasmparser::{Operator, Parser, Payload};
 
@@ -67,17 +66,17 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
-/// Why an engine is not held against others on this module; `None` when it is.
+/// The reason for not comparing an engine with others on this module; `None` if there is none.
 pub(crate) fn error_of(engine: &str, wasm: &[u8]) -> Option<&'static str> {
     let known = KNOWN.iter().filter(|known| engine.starts_with(known.engines));
     known.filter(|known| (known.shows_in)(wasm)).map(|known| known.what).next()
 }
 
-/// Whether strategies of one engine may disagree about this refusal.
+/// `true` if strategies of one engine may disagree about this refusal.
 ///
-/// Wasm3 has no operation for some instructions with some of their operands in
-/// registers and others not. Which ones are depends on the code around, and for a
-/// memory of ours `memory.grow` is a call in place of an instruction.
+/// Wasm3 lacks an operation for some instructions with some operands in registers. Affected
+/// instructions depend on the code around, and for a memory of Touchstone's `memory.grow` is a call
+/// instead of an instruction.
 pub(crate) fn depends_on_strategy(engine: &str, refusal: &str) -> bool {
     engine.starts_with("wasm3") && refusal.contains("no operation found for opcode")
 }

@@ -129,12 +129,11 @@ impl Workers {
     }
 }
 
-/// What the environment asks for: `FUZZ_SEED`, and `FUZZ_SECONDS` or the one
-/// `FUZZ_INDEX`.
+/// Runs as the environment says: `FUZZ_SEED`, and `FUZZ_SECONDS` or the one `FUZZ_INDEX`.
 ///
 /// # Errors
 ///
-/// What is needed to see the first difference again.
+/// The command that reproduces the first difference.
 pub(crate) fn run_as_told(engines: Vec<Arc<dyn Engine>>) -> Result<Tally, String> {
     let seed = number("FUZZ_SEED")?.unwrap_or(1);
     match number("FUZZ_INDEX")? {
@@ -152,7 +151,7 @@ fn number(name: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// What was left out, most frequent first.
+/// Omitted modules by reason, most frequent first.
 pub(crate) fn reasons(tally: &Tally) -> String {
     let mut refused: Vec<_> = tally.refused.iter().collect();
     refused.sort_by_key(|(_, count)| std::cmp::Reverse(**count));

@@ -1,9 +1,7 @@
-//! Proof of cleanness by comparison: on random modules, random calls on every
-//! strategy of every engine show what they show on brand-new instances, and
-//! engines agree with each other.
+//! Proof of cleanness by comparison: on random modules, random calls on every strategy of every
+//! engine show the same as on brand-new instances, and engines agree with each other.
 //!
-//! A fixed sample is part of `make test`; `make fuzz` goes on for as long as it
-//! is told to.
+//! A fixed sample is part of `make test`; `make fuzz` runs for a given time.
 
 mod additions;
 mod compare;

@@ -156,7 +156,7 @@ impl<'a> Loaded<'a> {
     }
 }
 
-/// What is seen of a step when there is no instance.
+/// The observation of a step without an instance.
 pub(crate) fn not_started(step: &Step, error: &touchstone_executor::Error) -> Seen {
     Seen { calls: vec![Ended::NotStarted(error.to_string()); step.calls.len()], ..Seen::default() }
 }
@@ -168,15 +168,14 @@ impl Seen {
         self.calls.iter().chain(states.flat_map(|state| &state.readers))
     }
 
-    /// Whether a limit of the engine ended something: what came of it is not
-    /// the same on another engine.
+    /// `true` if a limit of the engine ended something: other engines have other limits.
     pub(crate) fn met_a_limit(&self) -> bool {
         self.all().any(|ended| {
             matches!(ended, Ended::Trapped(TrapKind::StackOverflow | TrapKind::DeadlineExceeded))
         })
     }
 
-    /// What the engine says about what it did not run.
+    /// The engine's message about a call that it did not run.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.all().find_map(|ended| match ended {
             Ended::Failed(error) | Ended::NotStarted(error) => Some(error.as_str()),

@@ -1,4 +1,4 @@
-//! A random module with a random sequence of calls, told from two numbers.
+//! A random module with a random sequence of calls, determined by two numbers.
 
 use super::additions;
 use arbitrary::{Result, Unstructured};
@@ -15,7 +15,7 @@ const BYTES: usize = 6 << 10;
 /// Loop turns and calls that a guest makes before it stops itself.
 const FUEL: u32 = 400;
 
-/// What a run of samples is told from.
+/// The seed of a run of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) seed: u64,
@@ -47,8 +47,8 @@ pub(crate) struct Call {
     pub(crate) input: Vec<u8>,
 }
 
-/// What is looked at beside the outcome. Looking can itself bring about the
-/// state that is looked for, so not every call is looked at.
+/// The observed state beside the outcome. Observing can cause the state that it looks for, so not
+/// every call is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// The three steps of the contract in a row.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What was done, and what was left out for which reason.
+/// Numbers of finished and omitted modules, with reasons.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tally {
     /// Modules that at least one engine ran.

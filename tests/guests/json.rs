@@ -125,7 +125,7 @@ fn a_text_that_does_not_fit_is_a_trap_and_leaves_nothing_behind() {
     let first = guest(Growth::UpTo(most)).info().memory.unwrap().minimum as usize * PAGE;
     let mut large = vec![b' '; 4 << 20];
     large[..SMALL.len()].copy_from_slice(SMALL);
-    // It leaves room for the guest's own pages, but the memory has to grow far.
+    // Enough for the guest's own pages, but the memory has to grow far.
     let fitting = &large[..1 << 20];
     each(Growth::UpTo(most), |run| {
         // Native code takes its memory from the process.

@@ -17,7 +17,7 @@ fn readings(codec: Codec, count: usize) -> Vec<u8> {
     codec.readings(&records_payload::batch(count, 3))
 }
 
-/// Strategies that differ in how an instance comes about and is made clean.
+/// Strategies with different sources of instances and different resets.
 const STRATEGIES: [&str; 4] =
     ["interpreted", "instance_reuse_tracked", "recreate_instance_tracked", "pooling_cow"];
 
@@ -212,7 +212,7 @@ fn wrong_messages_are_errors_of_the_guest_and_take_no_memory(run: &mut Run<'_>) 
     }
 }
 
-/// What Karmem takes for zero or empty is no error.
+/// Karmem accepts missing parts as zero or empty.
 fn karmem_takes_what_is_not_there_for_empty(run: &mut Run<'_>) {
     let km = Codec::Karmem;
     let message = km.monsters(&records_payload::monsters(2, 3, 3));

@@ -15,8 +15,8 @@ fn guest(name: &str) -> GuestModule {
     Guests::built().module(name, HeapPages::default()).unwrap()
 }
 
-/// What a call answers: how much further eight scooters went, evenly spread, the last one among
-/// them, and their numbers.
+/// The answer of a call: the additional distance of eight scooters, evenly spread, the last one
+/// among them, and their numbers.
 fn expected(count: u32, more: u32) -> u64 {
     let ends = (1..=8).map(|sample| sample * count / 8).filter(|end| *end > 0);
     let (mut distances, mut ids) = (0_u32, 0_u32);
@@ -56,8 +56,7 @@ fn every_walk_adds_to_every_distance() {
     }
 }
 
-/// What an instance keeps from call to call changes no answer, nor does a smaller walk
-/// before a larger one.
+/// The state of a used instance changes no answer, nor does a smaller walk before a larger one.
 #[test]
 fn a_used_instance_answers_as_a_new_one_does() {
     everywhere(&guest("layouts"), |engine, strategy, module| {

@@ -1,5 +1,5 @@
-//! What an engine says that it supports is what it compiles and loads: `support_for` is the only
-//! answer of every command.
+//! An engine compiles and loads all that it claims to support: `support_for` is the only answer of
+//! every command.
 
 use crate::everywhere::on_every_engine;
 #[path = "../common/guests.rs"]

@@ -85,7 +85,8 @@ fn each_with(guest: &GuestModule, test: impl Fn(&str, &dyn Module, &Region)) -> 
                     assert_eq!(reason, said, "{name}");
                 }
                 (Support::Unsupported { .. }, _) => panic!("{name} does not refuse a region"),
-                (_, Err(Error::Guest(guest::Error::Unhostable { .. }))) if guest.info().writes_in_bulk => {}
+                (_, Err(Error::Guest(guest::Error::Unhostable { .. })))
+                    if guest.info().writes_in_bulk => {}
                 (_, Err(error)) => panic!("{name}: {error}"),
                 (_, Ok(module)) => {
                     test(&name, &*module, &region);
@@ -248,7 +249,7 @@ fn resets_leave_it_alone() {
     });
 }
 
-/// What the host writes for a guest does not go there either.
+/// Writes of the host for a guest do not reach the region either.
 #[test]
 fn the_host_writes_nothing_there() {
     each(|name, module, region| {

@@ -123,7 +123,7 @@ const IMPORTS: [(&str, &str, &str); 8] = [
     ("(param exnref anyref)", "(result i31ref)", "(ref.null exn) (ref.null any)"),
 ];
 
-/// What no instruction calls is not in the way; a call traps by name.
+/// An import that no instruction calls does not matter; a call traps by name.
 #[test]
 fn an_import_of_any_type_is_a_stub() {
     for (params, results, give) in IMPORTS {

@@ -85,7 +85,7 @@ fn checked_in_cases() -> Vec<Case> {
     case::built_in().unwrap()
 }
 
-/// What rows of a text mean on some engines.
+/// The comparisons that rows of a text select on some engines.
 fn selected(
     text: &str,
     cases: &[Case],
@@ -134,7 +134,7 @@ fn the_checked_in_rows_are_valid() {
     // One row of the noise floor for each engine and case.
     let null = found.iter().filter(|compare| compare.of.purpose == Purpose::Null).count();
     assert_eq!(null, all.len() * 2);
-    // No executor is held against itself for another reason than that.
+    // Only comparisons for another reason have the same executor on both sides.
     let of_two = found.iter().filter(|compare| compare.of.purpose == Purpose::Against);
     assert!(of_two.clone().count() > 0);
     assert!(of_two.map(|compare| &compare.of).all(|of| of.subject != of.baseline));

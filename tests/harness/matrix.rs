@@ -94,11 +94,11 @@ fn a_cell_that_is_wrong_only_for_another_input_is_never_timed() {
     assert_refused(&absent.run_all(&one_strategy("absent")), Status::Failed, "nowhere");
 }
 
-/// What the compute kernel of the probe gives.
+/// The result of the probe's compute kernel.
 const KERNEL: i64 = -2561946500405097881;
 
-/// What an engine claims is held against a compute kernel's speed: a thousandth
-/// of native code's is no compiled code.
+/// An engine's claim is compared with a compute kernel's speed: a thousandth of native code's is no
+/// compiled code.
 #[test]
 fn a_compiled_row_that_interprets_is_an_error_row() {
     let slow = one_strategy("slow")

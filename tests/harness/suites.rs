@@ -128,7 +128,7 @@ fn titles_are_the_first_part_of_the_names() {
     assert_eq!(noop.key.work(), "nothing_from_guest_one");
     let names: Vec<String> = of(&plan, "decode", "guest-two").iter().map(|c| c.name()).collect();
     assert!(names.contains(&"second guest/small input/mock_pooling/1_threads".to_owned()));
-    // A filter is held against these names.
+    // A filter matches these names.
     let filter = Filter::new(Some("^second guest/noop/mock_pooling/")).unwrap();
     let chosen = plan.cells.iter().filter(|cell| filter.matches(&cell.name()));
     assert_eq!(chosen.count(), 1);
@@ -217,7 +217,7 @@ fn a_case_about_the_guests_work_runs_once_on_each_way_to_execute() {
         .iter()
         .map(|cell| cell.key.executor().to_string())
         .collect();
-    // The strategy that a user would prefer, of each engine but the twin.
+    // The strategy that a user would prefer, of each engine but the one that executes like another.
     let best = Strategy::all()
         .into_iter()
         .filter(|strategy| !strategy.is_precompiled() && !strategy.is_touchstone_pool())
@@ -227,7 +227,7 @@ fn a_case_about_the_guests_work_runs_once_on_each_way_to_execute() {
     let refusal = plan_of.refusals.iter().find(|refusal| refusal.engine == "twin").unwrap();
     assert_eq!((refusal.status, refusal.case.as_deref()), (Status::NotAsked, Some("nothing")));
     assert!(refusal.reason.contains("as mock does"), "{}", refusal.reason);
-    // Alone, the twin is asked.
+    // Alone, that engine is asked.
     assert_eq!(plan(cases, &[like("twin", "mock")]).cells.len(), 2);
 }
 

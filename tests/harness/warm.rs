@@ -21,9 +21,9 @@ fn place(added: &str, output: &str) -> Place {
 
 const WARM: &str = "warm = true";
 const TAKE: &str = "warm = true\ntake = { export = \"take\", abi = \"substrate\" }";
-/// What `echo` gives in mocks without state.
+/// Output of `echo` in mocks without state.
 const ECHO: &str = "0x2a000000";
-/// What it gives in mocks with state, on a clean instance.
+/// Output in mocks with state, on a clean instance.
 const COUNTED: &str = "0x2a00000002000000";
 
 /// The estimate of a metric of the one cell.

@@ -16,7 +16,7 @@ fn checked() -> Vec<String> {
     text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// All Rust files beneath `folder`, without build folders and hidden ones.
+/// All Rust files beneath `folder`, without build folders, hidden and generated files.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
@@ -25,7 +25,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         }
         if entry.file_type().unwrap().is_dir() {
             sources(&entry.path(), found);
-        } else if name.ends_with(".rs") {
+        } else if name.ends_with(".rs") && !name.ends_with("generated.rs") {
             found.push(entry.path());
         }
     }

@@ -149,8 +149,8 @@ mod programs {
         assert!(ran.out.contains("handles of the host's objects"), "{}", ran.out);
     }
 
-    /// What a program can observe: arguments, variables, times, random bytes, a file, a listing,
-    /// the input.
+    /// Programs of preview 2 observe the same arguments, variables, times, random bytes, files,
+    /// listings and input as those of preview 1.
     #[test]
     fn they_observe_what_programs_of_preview_1_do() {
         let folder = Folder::new();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use touchstone_executor::Strategy;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
-/// What `Core_version` of the checked-in module answers, SCALE-encoded.
+/// The answer of the checked-in module to `Core_version`, SCALE-encoded.
 const CORE_VERSION: &str = "0x28746f75636873746f6e653c746f75636873746f6e652d636f7265010000003000000000\
     00000018df6acb689907609b0500000037e397fc7c91f5e40200000040fe3ad401f8959a06000000d2bc9897eed08f15\
     03000000bc9d89904f5b923f01000000af2c0297a23e6d3d0b0000000700000001";
@@ -77,7 +77,7 @@ fn backends_of(lines: &[Value]) -> Vec<&str> {
     names
 }
 
-/// What was printed of `backends_for_modules`.
+/// The printed rows of `backends_for_modules`.
 fn lines_for_modules(ran: &Ran) -> Vec<Value> {
     let runs = backends_for_modules();
     let mut lines = ran.lines();

@@ -23,8 +23,8 @@ use touchstone_record::{
 use touchstone_report as report;
 use touchstone_report::pages::Part;
 
-/// What an output could take for more than text. Addresses are of one host, which no output may
-/// link to.
+/// Texts that an output could take for markup. Addresses are of one host, which no output may link
+/// to.
 const PAYLOADS: [&str; 25] = [
     "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\u{7f}",
     "\u{202e}\u{2066}\u{61c}\u{feff}\u{200b}\u{ad}\u{2028}\u{2029}\u{e0041}\u{ffff}",

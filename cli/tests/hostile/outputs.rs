@@ -1,11 +1,11 @@
-//! What the outputs of hostile records must have in common with those of harmless ones.
+//! Properties that outputs of hostile records share with those of harmless ones.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use touchstone_executor::text::is_hostile;
 
-/// What the command prints of a record file, and that it is JSON where it should be.
+/// The output of the command for a record file, checked to be JSON where required.
 pub(super) fn printed(records: &Path) -> BTreeMap<String, String> {
     let path = records.to_str().unwrap();
     let own = ["--records", path];

@@ -31,7 +31,10 @@ pub struct ComponentMemory {
 /// module, so that the runtime tells at the instantiation, if there is one and elements do not trap
 /// before.
 fn fits(module: &CoreModule, memory: MemoryLimits) -> bool {
-    module.segments.iter().all(|data| data.place().is_none_or(|at| at.end <= memory.initial_bytes()))
+    module
+        .segments
+        .iter()
+        .all(|data| data.place().is_none_or(|at| at.end <= memory.initial_bytes()))
 }
 
 /// The memories of the core modules, in their order.
@@ -50,7 +53,9 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
 /// apart.
 pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
     let mut changes = Vec::new();
-    for ((module, memory), limits) in info.with_memory().zip(limits(info).map_err(Error::unhostable)?) {
+    for ((module, memory), limits) in
+        info.with_memory().zip(limits(info).map_err(Error::unhostable)?)
+    {
         let core = &wasm[module.bytes.clone()];
         let changed = match fits(module, memory) {
             true => rewrite::without_data_and_with(core, Some(limits))?,

@@ -7,11 +7,11 @@ use super::features;
 use super::segments::Passive;
 use super::supplied::{self, Supplied};
 use super::vectors::{have_vector, is_vector};
+use crate::WASM_PAGE;
 use crate::error::{Error, Result, SegmentTrap, unhostable};
 use crate::feature::{Feature, Features};
 use crate::imports;
 use crate::signature::{Signature, ValueType};
-use crate::WASM_PAGE;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{

@@ -73,12 +73,12 @@ impl Layout {
         match payload {
             Payload::TypeSection(section) => {
                 for group in section.clone() {
-                    self.types.extend(group?.into_types().map(|ty| {
-                        match ty.composite_type.inner {
+                    self.types.extend(group?.into_types().map(
+                        |ty| match ty.composite_type.inner {
                             CompositeInnerType::Func(ty) => Some(ty),
                             _ => None,
-                        }
-                    }));
+                        },
+                    ));
                 }
             }
             Payload::ImportSection(section) => {

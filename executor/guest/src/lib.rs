@@ -58,9 +58,9 @@ pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
-pub use signature::{Reference, Signature, Value, ValueType};
 pub use layout::{Imported, Layout};
 pub use patch::{Body, Patch, Rewrite};
+pub use signature::{Reference, Signature, Value, ValueType};
 pub use supplied::{Item, Supplied};
 
 use error::unhostable;

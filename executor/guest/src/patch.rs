@@ -91,7 +91,9 @@ impl Body<'_> {
     /// Adds the operator itself, for additions behind it.
     pub fn keep(&mut self, operator: &Operator<'_>) {
         match *operator {
-            Operator::Call { function_index } => self.emit(&Instruction::Call(self.index(function_index))),
+            Operator::Call { function_index } => {
+                self.emit(&Instruction::Call(self.index(function_index)))
+            }
             Operator::ReturnCall { function_index } => {
                 self.emit(&Instruction::ReturnCall(self.index(function_index)));
             }
@@ -299,7 +301,8 @@ impl<'a> Patch<'a> {
         reader.count().encode(&mut content);
         for (body, function) in reader.into_iter().zip(self.layout.imported.functions..) {
             let params = self.layout.function(function).map_or(0, |ty| ty.params().len());
-            rewritten(code, &body?, (function, params as u32), shift, rewrite)?.encode(&mut content);
+            rewritten(code, &body?, (function, params as u32), shift, rewrite)?
+                .encode(&mut content);
         }
         self.is_shifted |= shift.by > 0;
         self.sections.put(SectionId::Code, content);

@@ -135,8 +135,8 @@ fn exports(layout: &Layout, info: &ModuleInfo) -> Result<ExportSection> {
     let mut memory_exported = false;
     for (name, kind, index) in &layout.exports {
         let kind = ExportKind::from(*kind);
-        let is_again = matches!(kind, ExportKind::Global | ExportKind::Table)
-            && *name == added(kind, *index);
+        let is_again =
+            matches!(kind, ExportKind::Global | ExportKind::Table) && *name == added(kind, *index);
         if name.starts_with(ADDED) && !is_again {
             return unhostable(format!(
                 "it exports '{}': names that begin with {ADDED} are the host's",

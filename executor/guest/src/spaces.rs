@@ -111,8 +111,7 @@ impl Spaces {
                 for instance in section {
                     let index = self.part.counts.core_instances;
                     self.part.counts.core_instances += 1;
-                    let Instance::Instantiate { module_index, .. } = instance?
-                    else {
+                    let Instance::Instantiate { module_index, .. } = instance? else {
                         continue;
                     };
                     let module = self.modules.get(module_index as usize).copied().flatten();
@@ -125,9 +124,7 @@ impl Spaces {
                 for instance in section {
                     let index = self.part.counts.instances;
                     self.part.counts.instances += 1;
-                    let ComponentInstance::Instantiate { component_index, args } =
-                        instance?
-                    else {
+                    let ComponentInstance::Instantiate { component_index, args } = instance? else {
                         continue;
                     };
                     let known = |index: u32| self.components.get(index as usize).copied().flatten();
@@ -151,8 +148,7 @@ impl Spaces {
             Payload::ComponentTypeSection(section) => {
                 for ty in section {
                     self.part.counts.types += 1;
-                    let is_resource =
-                        matches!(ty?, ComponentType::Resource { .. });
+                    let is_resource = matches!(ty?, ComponentType::Resource { .. });
                     self.part.has_resources |= is_resource;
                 }
             }

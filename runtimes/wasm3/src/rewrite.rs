@@ -78,9 +78,9 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         wasm = Cow::Owned(guest.without_data()?);
     }
     let mut module = Module::new();
-    rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm).map_err(
-        |error| Error::unhostable(format!("it cannot be rewritten for Wasm3: {error}")),
-    )?;
+    rewriter
+        .parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm)
+        .map_err(|error| Error::unhostable(format!("it cannot be rewritten for Wasm3: {error}")))?;
     Ok(Rewritten { wasm: module.finish(), functions: rewriter.functions })
 }
 

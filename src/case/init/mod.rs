@@ -63,8 +63,7 @@ pub enum InitError {
 /// The module after `export` ran on a new instance: the same result for the same module. A
 /// compressed blob is unpacked.
 pub fn initialized(bytes: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
-    let invalid =
-        |error: guest::Error| InitError::Invalid { reason: error.to_string() };
+    let invalid = |error: guest::Error| InitError::Invalid { reason: error.to_string() };
     let wasm = unpack(bytes).map_err(invalid)?;
     let info = ModuleInfo::read(&wasm).map_err(invalid)?;
     if info.component.is_some() {

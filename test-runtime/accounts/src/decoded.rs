@@ -8,8 +8,8 @@ use crate::in_place::answer;
 
 /// An encoding in which every account takes the same room.
 pub trait Codec {
-    /// What the decoder returns. The account stays in there: a move would be one more
-    /// copy of it, and not the codec's.
+    /// The result of the decoder. The account stays in place: a move would be one more copy, and
+    /// not the codec's.
     type Decoded;
 
     /// Decodes.

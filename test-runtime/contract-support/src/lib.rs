@@ -1,9 +1,9 @@
-//! What guests in the shape of a deployed contract share: a heap of their own,
+//! Shared by guests in the shape of a deployed contract: a heap of their own,
 //! a panic that is a trap, and the two ways in which such a guest gets its input.
 //!
 //! * It asks the host: `env.input_len` and `env.input`, as on NEAR. See [`input`].
 //! * The host asks it for a block, by its export `alloc`, puts the input there and
-//!   hands the block over with the call.
+//! passes the block with the call.
 //!
 //! A guest lists safe functions in [`export!`]. Compiled for the host, they become
 //! functions of the same arguments and results, called with the memory that they work on.
@@ -52,7 +52,7 @@ macro_rules! export {
         };
         $($crate::module_export! { $name ($($input)?) ($($output)?) $body })+
 
-        /// What the guest exports, where it is compiled for the host.
+        /// The exports of the guest, compiled for the host.
         #[cfg(not(target_arch = "wasm32"))]
         pub static EXPORTS: &[$crate::guest_support::native::Export] = &[
             $crate::native_export! { alloc, length, _unused, $crate::Block::allocate(length) },

@@ -28,7 +28,7 @@ mod import {
     }
 }
 
-/// A copy of the input that the host keeps; panics where there is no room for it.
+/// A copy of the input that the host keeps; panics if there is no memory for it.
 #[cfg(target_arch = "wasm32")]
 pub fn input() -> Vec<u8> {
     let Ok(length) = usize::try_from(import::input_len()) else {
@@ -51,7 +51,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The address of a new block, for the host to fill; panics where there is no room.
+    /// The address of a new block, for the host to fill; panics without memory.
     pub fn allocate(length: u32) -> u32 {
         let layout = Self::layout(length as usize);
         // SAFETY: the layout's size is not zero.

@@ -25,10 +25,10 @@ pub fn run(call: &Call, body: impl FnOnce() -> u64) -> u64 {
     native::run_with(call, &Heap, body)
 }
 
-/// What an instance keeps from call to call. It lies at the base of the heap, where a clean
-/// memory is zero.
+/// The state of an instance between calls. It lies at the base of the heap, where a clean memory is
+/// zero.
 struct State {
-    /// Whether the rest was made.
+    /// `true` once the rest is made.
     made: Cell<bool>,
     allocator: Dlmalloc<Pages>,
     /// The last of the kept values.
@@ -67,7 +67,7 @@ struct Pages {
     rest: Cell<usize>,
 }
 
-// SAFETY: places that it gives out lie in the memory and are given out once.
+// SAFETY: places that it returns lie in the memory and are returned once.
 unsafe impl dlmalloc::Allocator for Pages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let (start, length) = match self.rest.replace(0) {

@@ -16,7 +16,7 @@ const NO_LIMIT: &[u8] = &[0];
 /// The name of the child trie.
 const CHILD: &[u8] = b":child:touchstone";
 
-/// What the calls returned, folded into one number.
+/// The results of the calls, folded into one number.
 #[derive(Default)]
 pub struct Trace(u64);
 

@@ -68,7 +68,7 @@ pub fn place(output: &[u8]) -> u64 {
     pack(address(output.as_ptr()), output.len() as u32)
 }
 
-/// What an export returns.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output(u64);
 

@@ -1,14 +1,14 @@
-//! What every guest module shares: the imports from the host, the global
-//! allocator, the panic handler and the calling convention.
+//! Shared by every guest module: the imports from the host, the global allocator, the
+//! panic handler and the calling convention.
 //!
-//! An export takes `(ptr: u32, len: u32)`, the place of its input in linear
-//! memory, and returns one `u64` with the place of its output: the pointer in
-//! the low half and the length in the high half. A guest never writes that by
-//! hand; it lists safe functions in [`export!`].
+//! An export takes `(ptr: u32, len: u32)`, the place of its input in linear memory, and
+//! returns one `u64` with the place of its output: the pointer in the low half and the
+//! length in the high half. A guest never writes that by hand; it lists safe functions
+//! in [`export!`].
 //!
-//! The guests' sources also compile for the host, where `native` stands for
-//! the executor. Only this crate tells the two apart, but for what
-//! a guest leaves out there.
+//! The guests' sources also compile for the host, where `native` replaces the executor.
+//! Only this crate distinguishes the two, except for parts that a guest leaves out
+//! there.
 
 #![no_std]
 
@@ -76,7 +76,7 @@ macro_rules! export {
             }
         };)+
 
-        /// What the guest exports, where it is compiled for the host.
+        /// The exports of the guest, compiled for the host.
         #[cfg(not(target_arch = "wasm32"))]
         pub static EXPORTS: &[$crate::native::Export] = &[$(
             $crate::native_export!($name, $body $(, in $place)? $(, $why)?),
@@ -84,7 +84,7 @@ macro_rules! export {
     };
 }
 
-/// What an export of a module does between its raw arguments and its raw result.
+/// The code of an export between its raw arguments and its raw result.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! module_body {

@@ -96,7 +96,7 @@ pub enum Stop {
     MissingImport,
 }
 
-/// What a guest can ask of its host during a call.
+/// The host's functions for a guest during a call.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Host {
@@ -124,15 +124,15 @@ pub struct Call {
     pub size: Cell<usize>,
     /// The first address above everything that the module places in memory.
     pub heap_base: u32,
-    /// Whether the call stopped.
+    /// `true` if the call stopped.
     pub stopped: Cell<bool>,
     /// Why it did.
     pub stop: Cell<Stop>,
-    /// What there is to say about it: bytes of the library or of the memory.
+    /// The detail: bytes of the library or of the memory.
     pub detail: Cell<Text>,
     /// The host.
     pub host: *const Host,
-    /// What the host needs to answer.
+    /// The host's own data.
     pub context: *mut c_void,
 }
 
@@ -166,11 +166,11 @@ struct Running<'a> {
     call: &'a Call,
     /// Borrowed by the function: not to be written by address.
     input: Cell<(usize, usize)>,
-    /// Whether the function may write to it: not to be read by address either.
+    /// `true` if the function may write to it; otherwise it must not be read by address.
     writable: Cell<bool>,
-    /// Gives out blocks of the memory.
+    /// Allocates blocks of the memory.
     heap: &'static dyn GlobalAlloc,
-    /// Whether a block was not to be had.
+    /// `true` if a block could not be allocated.
     exhausted: Cell<bool>,
 }
 
@@ -193,8 +193,8 @@ pub fn run(call: &Call, body: impl FnOnce() -> u64) -> u64 {
     run_with(call, &HostAllocator, body)
 }
 
-/// Runs the body of an export: what it allocates comes from `heap`, which gives out blocks
-/// of the memory. They are gone when the host makes the memory clean.
+/// Runs the body of an export: its allocations come from `heap`, which returns blocks of the
+/// memory. They are gone when the host makes the memory clean.
 pub fn run_with(call: &Call, heap: &'static dyn GlobalAlloc, body: impl FnOnce() -> u64) -> u64 {
     let running = Running {
         call,
@@ -218,7 +218,7 @@ pub fn run_with(call: &Call, heap: &'static dyn GlobalAlloc, body: impl FnOnce()
     0
 }
 
-/// What was unwound with. Messages stay where they are, in the guest's memory.
+/// The payload of an unwinding. Messages stay where they are, in the guest's memory.
 fn reason(payload: Box<dyn Any + Send>) -> (Stop, &'static str) {
     match payload.downcast::<Trap>() {
         Ok(trap) => (trap.stop, trap.detail),
@@ -426,7 +426,7 @@ pub(crate) fn malloc(size: usize) -> *mut u8 {
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         match (running.host().allocate)(running.call, size) {
             0 => ptr::null_mut(),
-            // SAFETY: the host gives out places in memory only.
+            // SAFETY: the host returns places in memory only.
             address => unsafe { running.call.base.add(address as usize) },
         }
     })

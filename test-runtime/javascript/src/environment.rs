@@ -1,4 +1,4 @@
-//! What the engine asks its environment for: the same in every instance.
+//! The environment of the engine, the same in every instance.
 
 use boa_engine::context::HostHooks;
 use boa_engine::context::time::FixedClock;

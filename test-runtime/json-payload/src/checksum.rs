@@ -2,7 +2,7 @@
 
 use crate::{Big, Signed};
 
-/// What the checksum starts from.
+/// First value of the checksum.
 const START: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// An odd number, so that multiplying loses nothing.

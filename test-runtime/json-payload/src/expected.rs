@@ -1,4 +1,4 @@
-//! What the two texts of `inputs/` mean, value by value.
+//! The values of the two texts of `inputs/`.
 
 use crate::{Big, Signed, Small};
 
@@ -22,12 +22,12 @@ const SIGNED: [[&str; 6]; 2] = [
     ],
 ];
 
-/// Whether this is what `inputs/small.json` says, all of it.
+/// `true` if this is the whole content of `inputs/small.json`.
 pub fn is_small(value: &Small) -> bool {
     value.a == "test" && value.b == 42 && value.c == (0, 1, 2)
 }
 
-/// Whether this is what `inputs/big.json` says, all of it.
+/// `true` if this is the whole content of `inputs/big.json`.
 pub fn is_big(value: &Big) -> bool {
     value.signed.len() == SIGNED.len() && value.signed.iter().map(Signed::texts).eq(SIGNED)
 }

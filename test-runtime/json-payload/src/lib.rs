@@ -38,7 +38,7 @@ pub struct Big {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signed {
-    /// What was signed.
+    /// The signed content.
     pub payload: Payload,
     /// By which standard.
     pub standard: String,
@@ -48,7 +48,7 @@ pub struct Signed {
     pub public_key: String,
 }
 
-/// What was signed.
+/// The signed content.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Payload {

@@ -94,7 +94,7 @@ impl<'a> MonsterData<'a> {
         team
     }
 
-    /// What it carries.
+    /// The carried items.
     #[must_use]
     pub fn inventory(self) -> &'a [u8] {
         self.array::<1>(29, INVENTORY_CAPACITY).as_flattened()
@@ -137,7 +137,7 @@ impl<'a> MonsterData<'a> {
         self.array(102, PATH_CAPACITY)
     }
 
-    /// Whether it lives.
+    /// `true` if it lives.
     #[must_use]
     pub fn is_alive(self) -> bool {
         let [alive] = self.table.field(110);
@@ -161,7 +161,7 @@ impl<'a> MonsterData<'a> {
     }
 }
 
-/// What a weapon does.
+/// The effect of a weapon.
 #[derive(Clone, Copy, Debug)]
 pub struct WeaponData<'a> {
     table: Table<'a>,
@@ -180,7 +180,7 @@ impl WeaponData<'_> {
         u16::from_le_bytes(self.table.field(8))
     }
 
-    /// What its clip holds.
+    /// Size of its clip.
     #[must_use]
     pub fn clip_size(self) -> u8 {
         let [clip_size] = self.table.field(10);

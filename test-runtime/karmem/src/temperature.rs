@@ -35,7 +35,7 @@ impl Reading<'_> {
         i64::from_le_bytes(self.table.field(4))
     }
 
-    /// What it was.
+    /// The measured value.
     #[must_use]
     pub fn value(self) -> f32 {
         f32::from_le_bytes(self.table.field(12))

@@ -69,7 +69,7 @@ impl Writer {
     }
 }
 
-/// What stands for an array in a table.
+/// The reference to an array in a table.
 fn array(offset: usize, length: usize) -> [u8; 8] {
     let end = offset as u64 + length as u64;
     assert!(u32::try_from(end).is_ok(), "a message ends below 4 GiB");

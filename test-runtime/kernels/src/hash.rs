@@ -3,7 +3,7 @@
 use guest_support::Output;
 use sha2::{Digest, Sha256};
 
-/// What the message is made of, over and over: a length that no block has.
+/// Period of the message's bytes: a length that no block has.
 const PERIOD: usize = 251;
 /// How much of the message is made at a time, bytes.
 const PIECE: usize = 1024;

@@ -4,7 +4,7 @@
 //! | export | input | output |
 //! |---|---|---|
 //! | `Core_initialize_block` | number of the block | |
-//! | `BlockBuilder_apply_extrinsic` | sender, recipient, nonce, amount | one byte: 0 applied, 1 failed, 2 invalid |
+//! | `BlockBuilder_apply_extrinsic` | from, to, nonce, amount | 0: done, 1: failed, 2: invalid |
 //! | `BlockBuilder_finalize_block` | | number of the block, root of the state |
 //! | `AccountApi_balance` | account | balance |
 //!
@@ -29,7 +29,7 @@ guest_support::export! {
     AccountApi_balance = balance,
 }
 
-/// What a valid transfer costs its sender.
+/// Fee of a valid transfer.
 const FEE: u64 = 1;
 
 /// How a transfer ended.

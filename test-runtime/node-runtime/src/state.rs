@@ -1,4 +1,4 @@
-//! What lies in the storage: accounts, the events of a block, its number and its transfers.
+//! The content of the storage: accounts, the events of a block, its number and its transfers.
 
 use alloc::vec::Vec;
 use guest_support::u32_at;

@@ -11,7 +11,7 @@ guest_support::export! {
     write_pages = write,
 }
 
-/// What is written; a clean memory holds zeros there.
+/// The written byte; a clean memory holds zeros there.
 const WRITTEN: u8 = 0x5a;
 
 /// Flag of the input: whole pages are written, and not one byte of each.
@@ -21,7 +21,7 @@ const SCATTERED: u32 = 2;
 /// Flag of the input: the pages are read before and after they are written.
 const LOOKS: u32 = 4;
 
-/// What a call does.
+/// The work of a call.
 struct Order {
     seed: u32,
     /// Place of the first page in the order of all of them.

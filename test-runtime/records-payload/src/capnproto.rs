@@ -255,7 +255,7 @@ pub fn write<T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
     message(ROOT + READING * readings.len(), fill, done)
 }
 
-/// What a batch amounts to.
+/// The summary of a batch.
 ///
 /// # Errors
 ///

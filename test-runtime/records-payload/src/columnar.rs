@@ -359,7 +359,7 @@ fn batch(readings: &[Reading], columns: &[u32]) -> Writer {
     writer
 }
 
-/// What a batch amounts to.
+/// The summary of a batch.
 ///
 /// # Errors
 ///

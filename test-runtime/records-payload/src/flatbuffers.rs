@@ -162,7 +162,7 @@ pub fn write<T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
     done(builder.finish(root, None))
 }
 
-/// What a batch amounts to.
+/// The summary of a batch.
 ///
 /// # Errors
 ///

@@ -88,7 +88,7 @@ fn weapon(data: game::WeaponData<'_>) -> Weapon {
 ///
 /// # Errors
 ///
-/// When a name is no UTF-8, a team or colour is none, or the monsters are more bytes than the message.
+/// When a name is no UTF-8, a team or colour is none, or the monsters exceed the message.
 pub fn decode(message: &[u8]) -> Result<Vec<Monster>, Malformed> {
     let mut budget = Budget::of(message);
     game::monsters(Message::new(message))
@@ -192,7 +192,7 @@ fn write_tables<const SIZE: usize, T>(readings: &[Reading], done: impl FnOnce(&[
     done(&writer.finish())
 }
 
-/// What a batch amounts to.
+/// The summary of a batch.
 ///
 /// # Errors
 ///

@@ -38,7 +38,7 @@ pub fn write<T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
     done(&bytes(&Batch { readings }))
 }
 
-/// What a batch amounts to.
+/// The summary of a batch.
 ///
 /// # Errors
 ///

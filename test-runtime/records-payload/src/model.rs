@@ -1,4 +1,4 @@
-//! Records as a program has them, and what is told from them.
+//! Records as a program has them, and their summary.
 
 use alloc::{string::String, vec::Vec};
 
@@ -20,7 +20,7 @@ pub struct Monster {
     pub name: String,
     /// Its team.
     pub team: Team,
-    /// What it carries.
+    /// The carried items.
     pub inventory: Vec<u8>,
     /// Its colour.
     pub color: Color,
@@ -32,7 +32,7 @@ pub struct Monster {
     pub weapons: [Weapon; 4],
     /// Where it goes.
     pub path: Vec<Vec3>,
-    /// Whether it lives.
+    /// `true` if it lives.
     pub is_alive: bool,
 }
 

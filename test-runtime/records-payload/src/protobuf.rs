@@ -189,7 +189,7 @@ pub fn write<T>(readings: &[Reading], done: impl FnOnce(&[u8]) -> T) -> T {
     done(&ProtoBatch { readings }.encode_to_vec())
 }
 
-/// What a batch amounts to.
+/// The summary of a batch.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! A guest that encodes and decodes the same records in seven formats.
 //!
-//! What encodes takes numbers and makes the records first; what only makes them is an
-//! export of its own, so that one can be told from the other.
+//! Exports that encode take numbers and make the records first; another export only makes them, so
+//! that the two parts can be distinguished.
 
 #![no_std]
 
@@ -143,7 +143,7 @@ fn bits(sum: f32) -> u64 {
     sum.to_bits().into()
 }
 
-/// What was decoded; traps where that failed.
+/// The decoded value; traps after an error.
 fn accept<T>(result: Result<T, Malformed>) -> T {
     match result {
         Ok(value) => value,

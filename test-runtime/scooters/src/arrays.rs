@@ -81,14 +81,14 @@ fn check(count: usize) {
     assert!(count <= MOST, "the input asks for too many scooters");
 }
 
-/// What the host asks for.
+/// The host's question.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     /// How many scooters.
     pub(crate) count: usize,
     /// How far each goes.
     pub(crate) more: u32,
-    /// Whether all of them are looked at.
+    /// `true` to look at all of them.
     pub(crate) all: bool,
 }
 

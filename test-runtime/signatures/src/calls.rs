@@ -17,14 +17,14 @@ pub trait Scheme {
     /// Reads a public key; nothing where the bytes are none.
     fn key(bytes: &[u8]) -> Option<Self::Key>;
 
-    /// Whether the signature is one, and the key made it for this message.
+    /// `true` if the signature is valid and of this key and message.
     fn verify(key: &Self::Key, signature: &[u8], message: &[u8]) -> bool;
 
     /// Signs without any randomness; nothing where the secret is no key.
     fn sign(secret: &[u8; 32], message: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// What is said about an entry.
+/// The verdict on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Answer {

@@ -1,8 +1,8 @@
-//! What the guests that verify signatures share: the layout of their input, the three
-//! exports, and the answers. A guest adds a [`Scheme`]: keys, and how they sign.
+//! Shared by the guests that verify signatures: the layout of their input, the three exports, and
+//! the answers. A guest adds a [`Scheme`]: keys, and how they sign.
 //!
-//! Input that is not laid out as it has to be panics, which for a guest is a trap. All
-//! else has an answer, also where a key, a signature or a message is no good.
+//! Input with another layout panics, which for a guest is a trap. Everything else has an answer,
+//! also an invalid key, signature or message.
 
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! What guests write to their standard streams: compared with the result, and shown with it.
+//! Output of guests to their standard streams: compared with the result, and shown with it.
 
 use crate::command::{Folder, Ran, touchstone};
 use serde_json::Value;
@@ -82,7 +82,7 @@ fn output_that_differs_before_an_exit_is_a_difference() {
     let mut lines = ran.lines();
     lines.retain(|line| line["group"].is_number());
     for line in &lines {
-        // Alike are those that wrote alike.
+        // Equal output makes rows equal.
         let like = lines.iter().find(|other| other["group"] == line["group"]).unwrap();
         assert_eq!(line["output"], like["output"], "{line}");
         let other = lines.iter().find(|other| other["output"] == line["output"]).unwrap();

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 pub(super) struct Host {
     process: Child,
     pub(super) address: String,
-    /// What it says on standard error: the lines so far that nobody waited for, and the next.
+    /// Standard error: the lines that were not awaited so far, and the next.
     lines: Mutex<(Vec<String>, Receiver<String>)>,
     pub(super) folder: Folder,
 }

@@ -76,7 +76,7 @@ fn call(host: &Host, headers: &[(&str, &str)], body: &str) -> Option<Vec<u8>> {
     answer.starts_with(b"HTTP/1.1 200 ").then_some(answer)
 }
 
-/// What hostile clients do, again and again, each with connections of its own.
+/// An attack of hostile clients, made again and again, each with its own connections.
 type Attack = fn(&Host, &mut Vec<TcpStream>, usize);
 
 const ATTACKS: [Attack; 7] =

@@ -8,7 +8,7 @@ fn project() -> PathBuf {
     touchstone::files::project("")
 }
 
-/// Whether there is a Redis. There has to be one where `TOUCHSTONE_REQUIRE_REDIS` is set.
+/// `true` if there is a Redis. Required if `TOUCHSTONE_REQUIRE_REDIS` is set.
 fn has_redis() -> bool {
     match touchstone_systems::pipeline::Program::find(&project()) {
         Ok(_) => true,

@@ -10,7 +10,7 @@ use guest_support::Output;
 
 use crc::Crc;
 
-/// What the first round starts from; each later one has the checksum mixed in.
+/// Seed of the first round; each later one has the checksum mixed in.
 const SEED: u16 = 0x3415;
 /// The largest number of rounds.
 const MOST: u32 = 10_000;

@@ -2,7 +2,7 @@
 
 use super::crc::Crc;
 
-/// What a word looks like so far.
+/// The type of a word so far.
 #[derive(Clone, Copy)]
 enum State {
     Start,
