@@ -98,6 +98,7 @@ struct Executor {
 struct Loaded {
     module: Box<dyn Module>,
     exports: Vec<ExportId>,
+    limits_recursion: bool,
 }
 
 impl Executor {
@@ -115,7 +116,8 @@ impl Executor {
             let names = expected().into_iter().map(|(name, ..)| name);
             let exports = names.map(|name| either(&*module, name));
             let exports = exports.collect::<Result<_, _>>()?;
-            Ok((module.new_instance()?, Arc::new(Loaded { module, exports })))
+            let limits_recursion = engine.limits_recursion();
+            Ok((module.new_instance()?, Arc::new(Loaded { module, exports, limits_recursion })))
         };
         let (instance, module) =
             open().unwrap_or_else(|error: touchstone_executor::Error| panic!("{name}: {error}"));
@@ -133,6 +135,9 @@ impl Executor {
     fn round(&mut self) {
         let mut output = Vec::new();
         for ((export, input, expected), id) in expected().into_iter().zip(&self.module.exports) {
+            if expected == Err(TrapKind::StackOverflow) && !self.module.limits_recursion {
+                continue;
+            }
             let outcome = self
                 .instance
                 .call(*id, &input, &mut output)

@@ -113,7 +113,9 @@ fn mock(
         }
         match kind.spoils.iter().find(|spoil| spoil.act.export == call.export).unwrap().ends {
             isolation::Ends::Returning => Answer::Output(Vec::new()),
-            isolation::Ends::Trapping => Answer::Trap(Trap::new(TrapKind::Unreachable)),
+            isolation::Ends::Trapping | isolation::Ends::Recursing => {
+                Answer::Trap(Trap::new(TrapKind::Unreachable))
+            }
             isolation::Ends::Stopped => Answer::Trap(Trap::new(TrapKind::DeadlineExceeded)),
         }
     }))

@@ -42,7 +42,7 @@ pub(super) struct Serve {
     /// Listen on this address; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
-    /// Run the guests on this engine [default: the first that can]
+    /// Run the guests on this engine [default: the first that can and that limits recursion]
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// Provide clean instances by this strategy [default: the fastest that the engine has]

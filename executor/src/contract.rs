@@ -169,6 +169,12 @@ pub trait Engine: Send + Sync {
         true
     }
 
+    /// `true` if endless recursion is a [trap](crate::TrapKind::StackOverflow). Otherwise it ends
+    /// the host's process. The default is `true`.
+    fn limits_recursion(&self) -> bool {
+        true
+    }
+
     /// Whether [`raw`](Self::raw) supports the strategy.
     fn has_raw(&self, _strategy: Strategy) -> bool {
         false

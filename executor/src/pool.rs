@@ -158,6 +158,10 @@ impl Engine for WithPool {
         self.0.has_deadline()
     }
 
+    fn limits_recursion(&self) -> bool {
+        self.0.limits_recursion()
+    }
+
     fn has_raw(&self, strategy: Strategy) -> bool {
         pooled(strategy).is_none() && self.0.has_raw(strategy)
     }

@@ -34,6 +34,8 @@ pub(crate) struct Loaded {
     /// For messages: engine and strategy.
     pub(crate) name: String,
     pub(crate) module: Box<dyn Module>,
+    /// Endless recursion is a trap.
+    pub(crate) limits_recursion: bool,
 }
 
 impl Loaded {
@@ -121,7 +123,9 @@ fn run(
             continue;
         }
         match load(&*engine, guest, strategy, config) {
-            Ok(module) => test(&Loaded { name, module }),
+            Ok(module) => {
+                test(&Loaded { name, module, limits_recursion: engine.limits_recursion() });
+            }
             Err(error) if optional => {
                 println!("{name}: left out: {error}");
                 continue;

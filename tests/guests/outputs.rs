@@ -81,8 +81,11 @@ fn test_runtime_answers_alike_after_everything() {
             },
         ),
     ];
+    let mut endless = touchstone_runtimes::engines();
+    endless.retain(|engine| !engine.limits_recursion());
     everywhere(&guest, |engine, strategy, module| {
         let name = format!("{engine} {strategy}");
+        let ends_the_process = endless.iter().any(|endless| endless.id() == engine);
         let mut instance = module.new_instance().unwrap();
         let mut lacking = BTreeSet::new();
         for round in 0..2 {
@@ -95,6 +98,9 @@ fn test_runtime_answers_alike_after_everything() {
                 assert_eq!(&output, expected, "{name} {export} round {round}");
             }
             for (export, kind) in &traps {
+                if *kind == TrapKind::StackOverflow && ends_the_process {
+                    continue;
+                }
                 let Some((outcome, _)) = call(module, &mut *instance, export, &[]) else {
                     lacking.insert(*export);
                     continue;

@@ -8,6 +8,7 @@ use touchstone::record::Check;
 use touchstone::supervise::this_program;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, print};
+use touchstone_checks::conformance::known::{self, Known};
 use touchstone_checks::engines;
 use touchstone_checks::hostile::{Hostile as Findings, Job, Limits, Verdict, Watch, jobs};
 use touchstone_executor::Strategy;
@@ -42,11 +43,11 @@ impl Hostile {
             watch.attack(engine.id(), || Ok(this_program(&["attacks"])), tell)?;
         }
         drop(progress);
-        let found = watch.found();
+        let mut found = watch.found();
+        let unexplained = found.explain(&Known::load(&known::default_path())?);
         print(&text(&found))?;
-        let failed = found.counts()[2];
         self.keep.keep(Check::Hostile, 0, found.findings())?;
-        Ok(Ended::well_if(failed == 0))
+        Ok(Ended::well_if(unexplained == 0))
     }
 }
 
@@ -70,7 +71,7 @@ fn text(found: &Findings) -> String {
             finding.engine.clone(),
             finding.verdict.words().to_owned(),
             names(&finding.strategies),
-            finding.how.join("; "),
+            Vec::from_iter(finding.how.iter().chain(&finding.cause).map(String::as_str)).join("; "),
         ]);
     }
     text += &table.render(style);

@@ -64,17 +64,21 @@ impl Known {
         Ok(Self(file.known.into_iter().map(entry).collect::<Result<_>>()?))
     }
 
+    /// The cause of a failure, if it is known.
+    #[must_use]
+    pub fn cause(&self, engine: &str, at: &str, what: &str) -> Option<String> {
+        let entry = self.0.iter().find(|entry| {
+            entry.engines.is_match(engine) && entry.at.is_match(at) && entry.what.is_match(what)
+        });
+        entry.map(|entry| entry.why.clone())
+    }
+
     /// Sets the causes of failures, and returns the number of failures without a cause.
     pub fn explain(&self, found: &mut Conformance) -> usize {
         let mut unexplained = 0;
         for one in &mut found.engines {
             for failure in &mut one.failures {
-                let entry = self.0.iter().find(|entry| {
-                    entry.engines.is_match(&one.engine)
-                        && entry.at.is_match(&failure.at)
-                        && entry.what.is_match(&failure.what)
-                });
-                failure.why = entry.map(|entry| entry.why.clone());
+                failure.why = self.cause(&one.engine, &failure.at, &failure.what);
                 unexplained += usize::from(failure.why.is_none());
             }
         }

@@ -1,5 +1,6 @@
 //! Results of the attacks.
 
+use crate::conformance::known::Known;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use touchstone::record::{self, Check, Outcome};
@@ -42,6 +43,9 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Ends of the attack, or the failures.
     pub how: Vec<String>,
+    /// The cause of a failure, if it is known.
+    #[serde(default)]
+    pub cause: Option<String>,
 }
 
 /// The result of an attack.
@@ -84,6 +88,17 @@ impl Verdict {
 }
 
 impl Hostile {
+    /// Sets the causes of failures, and returns the number of failures without a cause.
+    pub fn explain(&mut self, known: &Known) -> usize {
+        let mut unexplained = 0;
+        for found in self.findings.iter_mut().filter(|found| found.verdict == Verdict::Failed) {
+            let at = format!("hostile/{}", found.attack);
+            found.cause = known.cause(&found.engine, &at, &found.how.join("; "));
+            unexplained += usize::from(found.cause.is_none());
+        }
+        unexplained
+    }
+
     /// The records of these results.
     pub fn findings(&self) -> Vec<record::Finding> {
         let stored = |found: &Finding, strategy: Strategy| record::Finding {
@@ -92,7 +107,7 @@ impl Hostile {
             engine: found.engine.clone(),
             strategy: Some(strategy),
             counts: BTreeMap::from([(found.verdict.outcome(), 1)]),
-            cause: None,
+            cause: found.cause.clone(),
             evidence: found.how.clone(),
         };
         let all = self.findings.iter();

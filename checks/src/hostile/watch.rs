@@ -247,6 +247,7 @@ fn add(all: &mut Hostile, job: &Job, engine: &str, ended: Ended) {
             strategies: vec![strategy],
             verdict,
             how,
+            cause: None,
         }),
     }
 }

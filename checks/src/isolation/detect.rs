@@ -77,11 +77,16 @@ const ATTEMPTS: usize = 10;
 
 impl<'a> Detector<'a> {
     /// Resolves the exports.
-    pub(super) fn new(module: &'a dyn Module, kind: &'a Kind) -> Result<Self, Error> {
+    pub(super) fn new(
+        module: &'a dyn Module,
+        kind: &'a Kind,
+        limits_recursion: bool,
+    ) -> Result<Self, Error> {
         let export = |act: &Act| module.export(act.export, act.abi);
         let spoils = kind
             .spoils
             .iter()
+            .filter(|spoil| limits_recursion || spoil.ends != Ends::Recursing)
             .map(|spoil| Ok((spoil, export(&spoil.act)?)))
             .collect::<Result<Vec<_>, Error>>()?;
         let observe = export(&kind.observe)?;
@@ -268,8 +273,12 @@ fn ended(spoil: &Spoil, outcome: &Outcome) -> Result<(), Problem> {
     let (well, how) = match outcome.trap() {
         None => (spoil.ends == Ends::Returning, "returned".to_owned()),
         Some(trap) => {
-            let expected = if stopped(&trap.kind) { Ends::Stopped } else { Ends::Trapping };
-            (spoil.ends == expected, format!("trapped: {trap}"))
+            let well = match spoil.ends {
+                Ends::Returning => false,
+                Ends::Stopped => stopped(&trap.kind),
+                Ends::Trapping | Ends::Recursing => !stopped(&trap.kind),
+            };
+            (well, format!("trapped: {trap}"))
         }
     };
     if well { Ok(()) } else { Err(Problem::Wrong(format!("`{}` {how}", spoil.act.export))) }

@@ -146,7 +146,7 @@ fn cell(
         }
         Err(error) => return other(Verdict::Refused, words(&error)),
     };
-    let mut detector = match Detector::new(&*module, kind) {
+    let mut detector = match Detector::new(&*module, kind, engine.limits_recursion()) {
         Ok(detector) => detector,
         Err(Error::ExportUnsupported { reason, .. }) => return other(Verdict::Absent, reason),
         Err(error) => return other(Verdict::Failed, words(&error)),

@@ -54,6 +54,8 @@ pub enum Ends {
     Returning,
     /// Any trap.
     Trapping,
+    /// A trap after endless recursion; skipped on engines that do not limit it.
+    Recursing,
     Stopped,
 }
 

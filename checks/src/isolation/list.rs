@@ -19,6 +19,10 @@ const fn trapping(export: &'static str) -> Spoil {
     Spoil { act: act(export), ends: Ends::Trapping }
 }
 
+const fn recursing(export: &'static str) -> Spoil {
+    Spoil { act: act(export), ends: Ends::Recursing }
+}
+
 /// A call with an input that no later call should see.
 const fn given(export: &'static str, abi: Abi, ends: Ends) -> Spoil {
     Spoil { act: Act { export, abi, input: &[0x5a; 5000] }, ends }
@@ -140,7 +144,7 @@ pub static KINDS: &[Kind] = &[
         planted: Planted::Text(include_str!("guests/depth.wat")),
         observe: act("observe"),
         clean: Clean::Words(&[400]),
-        spoils: &[trapping("trap_deep"), trapping("trap_exhausted")],
+        spoils: &[trapping("trap_deep"), recursing("trap_exhausted")],
         lasting: false,
     },
     Kind {
@@ -275,7 +279,7 @@ pub static KINDS: &[Kind] = &[
             trapping("trap_null"),
             trapping("trap_type"),
             trapping("trap_result"),
-            trapping("trap_recurse"),
+            recursing("trap_recurse"),
         ],
         lasting: true,
     },

@@ -4,11 +4,13 @@ mod executable;
 mod execution;
 mod kernel;
 mod look;
+mod peek;
 mod usage;
 
 pub use executable::ExecutableMap;
 pub use execution::check_execution;
 pub use look::{INTERPRETED_FROM, Kernel, Look};
+pub use peek::peek;
 pub use usage::{ThreadUsage, thread_usage};
 
 /// Kind of mapping at an address of this process.

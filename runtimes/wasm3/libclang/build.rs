@@ -8,7 +8,7 @@ use clang_sys::{
 };
 use std::ffi::{CString, c_char, c_int, c_ulong};
 
-/// What Wasm3's header includes from the compiler and from the system.
+/// Headers of the compiler and the system that Wasm3's header includes.
 const HEADERS: &str = "#include <stddef.h>\n#include <stdint.h>\n#include <inttypes.h>\n";
 const ARGUMENTS: &str = "BINDGEN_EXTRA_CLANG_ARGS";
 

@@ -1,10 +1,9 @@
-//! How many blocks inside each other Wasm3 takes.
+//! The nesting of blocks that Wasm3 accepts.
 //!
-//! It validates a function when it compiles it, and its validator has room for
-//! 1000 blocks unless it is built with another `d_m3ValCtrlDepth`; compilers
-//! nest one block per arm of a large switch. This project's `.cargo/config.toml`
-//! asks for more, but whoever builds can override that, and nothing of it is to
-//! be seen in the library. So it is tried, once.
+//! Wasm3 validates a function when it compiles it, with a table of 1000 blocks unless it is built
+//! with another `d_m3ValCtrlDepth`. Compilers nest one block per arm of a large switch. This
+//! project's `.cargo/config.toml` asks for more, but a build can override it, and the library does
+//! not tell. A compilation finds out, once.
 
 use crate::machine::{Environment, stack};
 use std::sync::LazyLock;
@@ -12,19 +11,18 @@ use wasm_encoder::{
     BlockType, CodeSection, Function, FunctionSection, Instruction, Module, TypeSection,
 };
 
-/// Blocks of `d_m3ValCtrlDepth` as this project has it built, but one: the
-/// function itself takes one too.
+/// The `d_m3ValCtrlDepth` of this project, less one for the function itself.
 pub(crate) const WANTED: u32 = 4096 - 1;
-/// The same for the default of Wasm3.
+/// The same for Wasm3's default.
 const DEFAULT: u32 = 1000 - 1;
 
-/// Blocks inside each other that this build takes.
+/// The nesting that this build accepts.
 pub(crate) fn accepted() -> u32 {
     static ACCEPTED: LazyLock<u32> = LazyLock::new(|| {
         let module = nested(&[Instruction::Block(BlockType::Empty)], WANTED);
         let compiles =
             move || Environment::new("wasm3").is_ok_and(|it| it.compiles(&module).is_ok());
-        // On a stack of its own: nobody knows how much is left of the caller's.
+        // On its own stack: the caller's may be too small.
         let thread =
             std::thread::Builder::new().stack_size(2 * stack::margin(WANTED)).spawn(compiles);
         let all = thread.is_ok_and(|thread| thread.join().unwrap_or(false));
@@ -33,7 +31,7 @@ pub(crate) fn accepted() -> u32 {
     *ACCEPTED
 }
 
-/// Why a module is refused that nests its blocks so deep; `None` when it is not.
+/// The reason why a module with this nesting is refused, if it is.
 pub(crate) fn refusal(nesting: u32) -> Option<String> {
     if nesting <= DEFAULT || nesting <= accepted() {
         return None;
@@ -50,7 +48,7 @@ pub(crate) fn refusal(nesting: u32) -> Option<String> {
     })
 }
 
-/// A module with one function of so many blocks, each opened by the instructions.
+/// A module with one function of `depth` nested blocks, each opened by the instructions.
 pub(crate) fn nested(opening: &[Instruction<'_>], depth: u32) -> Vec<u8> {
     let mut types = TypeSection::new();
     types.ty().function([], []);

@@ -1,8 +1,8 @@
-//! The two engines: what they can do, making ready, and loading.
+//! The two engines.
 
 use crate::blocks;
 use crate::fresh::FreshModule;
-use crate::machine::Environment;
+use crate::machine::{Environment, layout};
 use crate::module::{self, Prepared, Shared};
 use crate::raw;
 use crate::recipe::Recipe;
@@ -13,15 +13,13 @@ use touchstone_executor::{
     MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 
-/// Wasm3 in one mode of compilation to its code.
 pub(crate) struct Wasm3 {
     eager: bool,
     version: String,
 }
 
 impl Wasm3 {
-    /// `eager`: all functions when a module is loaded, and not each one when it
-    /// is first called.
+    /// `eager` compiles all functions when an instance is made, not each one at its first call.
     pub(crate) fn new(eager: bool) -> Self {
         // Header and library are built from one copy of Wasm3.
         let version = wasm3_sys::M3_VERSION.strip_suffix(b"\0").unwrap_or(wasm3_sys::M3_VERSION);
@@ -50,7 +48,7 @@ impl Engine for Wasm3 {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("Wasm3 cannot store its code");
         }
-        match (strategy.instance, strategy.memory) {
+        let support = match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::Native,
             (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
                 Support::unsupported("Wasm3 has no pooling allocator")
@@ -58,10 +56,11 @@ impl Engine for Wasm3 {
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
                 Support::unsupported("`interpreted` already makes a new instance per call")
             }
-            // The memory is put in the place of each new runtime's.
+            // The memory replaces that of each new runtime.
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
-        }
+        };
+        support.unless(layout::refusal())
     }
 
     fn features(&self) -> Features {
@@ -69,8 +68,7 @@ impl Engine for Wasm3 {
         Features::WASM2.without(Feature::Vectors)
     }
 
-    /// A new instance's memory is an image before the instance is there, also
-    /// where that is dropped and not restored.
+    /// A new instance needs its content before it exists, under every kind of memory.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
         let refusal = strategy
@@ -99,8 +97,7 @@ impl Engine for Wasm3 {
         Environment::new(self.id())?
             .parses(&prepared.program.wasm)
             .map_err(Error::runtime(self.id(), "parse the module"))?;
-        // Wasm3 keeps its code with each instance; between them there are only
-        // the module's bytes.
+        // Wasm3 keeps its code with each instance: the artifact has the module's bytes only.
         Ok(Artifact::new(self.id(), 0, prepared))
     }
 

@@ -8,10 +8,10 @@ use touchstone_executor::abi::{self, Abi};
 use touchstone_executor::memory::UsedOn;
 use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result};
 
-/// A module of which each call gets a new instance.
+/// A module with a new instance for each call.
 pub(crate) struct FreshModule {
     shared: Arc<Shared>,
-    /// How Touchstone's memories are made; `None` where Wasm3 makes them.
+    /// `None` if the memories are Wasm3's.
     recipe: Option<Arc<Recipe>>,
 }
 
@@ -41,7 +41,7 @@ impl Module for FreshModule {
         Ok(Box::new(self.instance()))
     }
 
-    /// Looks at what lies under the memory of an instance, where it is Touchstone's.
+    /// Probes the memory of an instance, if it is Touchstone's.
     fn probe(&mut self) -> Result<()> {
         let Some(recipe) = &self.recipe else { return Ok(()) };
         let mut machine = self.instance().build()?;
@@ -69,7 +69,7 @@ struct FreshInstance {
     shared: Arc<Shared>,
     recipe: Option<Arc<Recipe>>,
     running: Option<Machine>,
-    /// Kept while nothing is running. A lent memory is clean.
+    /// Kept while nothing runs. A lent memory is clean.
     environment: Option<Environment>,
     lent: Option<Lent>,
 }

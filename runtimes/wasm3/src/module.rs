@@ -5,13 +5,13 @@ use crate::rewrite::{Changes, Rewritten, rewrite};
 use std::ffi::CString;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::guest::{GuestModule, ModuleInfo, Segment, Table};
+use touchstone_executor::guest::{GuestModule, ModuleInfo, Segment};
 use touchstone_executor::host::{HostFunction, HostState};
 use touchstone_executor::{
     Config, EffectiveConfig, Error, Exports, InstanceFrom, Result, Signature, Strategy,
 };
 
-/// What answers an import.
+/// The answer to an import.
 pub(crate) enum Import {
     Host(HostFunction, Signature),
     /// A stub that traps by name.
@@ -25,26 +25,22 @@ pub(crate) enum Import {
     Clock,
 }
 
-/// All that a machine needs to know of a module.
+/// The facts about a module that a machine needs.
 pub(crate) struct Program {
     pub(crate) engine: &'static str,
     pub(crate) eager: bool,
     pub(crate) wasm: Vec<u8>,
-    /// In the module's order, the host's own behind those of the guest.
+    /// In the module's order, the added ones last.
     pub(crate) imports: Vec<Import>,
     /// Name of the function behind each export handle.
     pub(crate) functions: Vec<CString>,
-    /// Blocks inside each other, where they are most.
+    /// The deepest nesting of blocks.
     pub(crate) nesting: u32,
-    /// Functions of the rewritten module, imported ones included.
-    pub(crate) all_functions: usize,
     /// Mutable globals, by index.
     pub(crate) globals: Vec<u32>,
-    pub(crate) tables: Vec<Table>,
-    pub(crate) writes_tables: bool,
-    /// Pages of the memory that the rewritten module declares, and the most it
-    /// may have.
-    pub(crate) initial: u32,
+    /// Number of tables that a reset brings back.
+    pub(crate) tables: usize,
+    /// The most pages that the memory may have.
     pub(crate) largest: u32,
 }
 
@@ -56,7 +52,7 @@ pub(crate) struct Prepared {
     pub(crate) program: Arc<Program>,
 }
 
-/// Whether the memory is one of Touchstone's.
+/// `true` if the memory is one of Touchstone's.
 fn lends(strategy: Strategy) -> bool {
     strategy.instance != InstanceFrom::Interpreted
 }
@@ -66,7 +62,7 @@ fn brings_content(strategy: Strategy, info: &ModuleInfo) -> bool {
     lends(strategy) && info.image_refusal().is_none()
 }
 
-/// Why Wasm3 cannot instantiate a module that others can.
+/// The reason why Wasm3 cannot instantiate a module that others can.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     let is_negative = |segment: &Segment| segment.offset.is_some_and(|at| at > i32::MAX as u32);
     let copies = !brings_content(strategy, info) && info.segment_trap.is_none();
@@ -76,7 +72,7 @@ pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     })
 }
 
-/// What has to be changed in a guest.
+/// The changes that a guest needs.
 fn changes(guest: &GuestModule, strategy: Strategy, config: &Config) -> Changes {
     Changes {
         growth: lends(strategy) && guest.info().grows_memory,
@@ -116,19 +112,15 @@ impl Prepared {
             .collect();
         imports.extend(changes.growth.then_some(Import::Grow));
         imports.extend(changes.clock.then_some(Import::Clock));
-        let minimum = info.memory.map_or(0, |limits| limits.minimum);
         let program = Program {
             engine,
             eager,
-            all_functions: info.functions + imports.len() - info.imports.len(),
             wasm,
             imports,
             functions,
             nesting: info.nesting,
             globals: info.mutable_globals.iter().map(|global| global.index).collect(),
-            tables: info.tables.clone(),
-            writes_tables: info.writes_tables,
-            initial: if changes.empty_memory { 0 } else { minimum },
+            tables: if info.writes_tables { info.tables.len() } else { 0 },
             largest: info.memory.map_or(0, |limits| limits.largest()),
         };
         let class = Self::class_of(strategy);
@@ -155,7 +147,7 @@ impl Prepared {
     }
 }
 
-/// What all instances of a loaded module share.
+/// The parts that all instances of a loaded module share.
 pub(crate) struct Shared {
     pub(crate) program: Arc<Program>,
     pub(crate) exports: Exports,
@@ -188,17 +180,16 @@ impl Shared {
         self.guest.info()
     }
 
-    /// How long one call may take.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.config.deadline
     }
 
-    /// The host's side of a clean instance.
+    /// The host state of a clean instance.
     pub(crate) fn host(&self) -> HostState {
         HostState::new(self.info().heap_base, &self.config)
     }
 
-    /// What holds for every strategy.
+    /// The settings of every strategy.
     pub(crate) fn effective(&self) -> EffectiveConfig {
         EffectiveConfig::new()
             .with("execution", "interpreted")

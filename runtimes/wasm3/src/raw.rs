@@ -1,25 +1,22 @@
-//! The same call against the interface of the bindings, without this project's
-//! contract: the raw reference for the adapter.
+//! The raw reference: the same call through the interface of the bindings.
 //!
-//! Written as a careful user would: engine, module and linker once; each call
-//! makes a store and an instance, places header and input at the heap base,
-//! calls, reads the output and drops everything.
+//! Engine, module and linker are made once. Each call makes a store and an instance, places header
+//! and input at the heap base, calls, reads the output and drops everything.
 
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{Error, RawCall, RawCaller, Result, Signature, ValueType};
 use wasm3::{CompilationMode, Config, Engine, FuncType, Linker, Module, Store, ValType};
 
-/// What the calls need, made once.
+/// Parts of all calls, made once.
 struct Setup {
     engine: Engine,
     module: Module,
     linker: Linker<()>,
 }
 
-// SAFETY: the three share one environment by a count that is not atomic. They
-// leave this value never, only all together, and stores made from them end with
-// the call that made them.
+// SAFETY: the three share one environment by a count that is not atomic. They never leave this
+// value, and stores made from them are dropped in the call that made them.
 unsafe impl Send for Setup {}
 
 pub(crate) fn caller(
@@ -73,7 +70,7 @@ pub(crate) fn caller(
     })))
 }
 
-/// `None` with a vector, which Wasm3 does not have.
+/// `None` for vectors, which Wasm3 does not have.
 fn function_type(signature: &Signature) -> Option<FuncType> {
     let types = |types: &[ValueType]| -> Option<Vec<ValType>> {
         types

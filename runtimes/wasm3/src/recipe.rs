@@ -1,16 +1,15 @@
-//! How a strategy's memories are made and made clean.
+//! The memories of a strategy and their reset.
 
 use crate::module::Shared;
 use touchstone_executor::memory::{Image, InitialContent, MemoryTemplate, ResetMethod};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, Result, Strategy};
 
-/// How memories are made and made clean.
+/// The memories of a strategy and their reset.
 pub(crate) struct Recipe {
     strategy: Strategy,
     reset: ResetMethod,
-    /// What a clean memory is, where that can be told from the module's bytes;
-    /// all instances then share one image.
+    /// The clean memory, if the module's bytes determine it. All instances then share one image.
     pub(crate) template: Option<MemoryTemplate>,
 }
 
@@ -27,29 +26,24 @@ impl Recipe {
         Ok(Self { strategy, reset, template })
     }
 
-    /// A template for a memory that has its clean content now.
+    /// A template for a memory whose content is clean now.
     pub(crate) fn capture(&self, memory: &[u8]) -> Result<MemoryTemplate> {
         Ok(MemoryTemplate::new(InitialContent::capture(memory), self.reset)?)
     }
 
-    /// Checks the memory of an instance where all instances share a template.
+    /// Checks the memory of an instance, if all instances share a template.
     pub(crate) fn probe(&self, shared: &Shared, memory: &[u8]) -> Result<()> {
         self.template.as_ref().map_or(Ok(()), |template| self.check(shared, template, memory))
     }
 
-    /// Whether a memory is what the strategy's name says.
-    pub(crate) fn check(
-        &self,
-        shared: &Shared,
-        template: &MemoryTemplate,
-        memory: &[u8],
-    ) -> Result<()> {
+    /// Refuses a memory that is not mapped as the strategy's name says.
+    pub(crate) fn check(&self, shared: &Shared, template: &MemoryTemplate, memory: &[u8]) -> Result<()> {
         let offset = template.image().map_or(0, Image::start);
         let found = mapping_kind(memory.as_ptr() as usize + offset);
         let fits = match (&found, template.image()) {
             (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
             (Some(MappingKind::Anonymous), None) => true,
-            // Nothing is accessible in a memory that has no pages.
+            // A memory without pages is not accessible.
             (_, None) => template.size() == 0,
             _ => false,
         };
@@ -63,7 +57,7 @@ impl Recipe {
         })
     }
 
-    /// Adds what is in force.
+    /// Adds the effective settings.
     pub(crate) fn describe(&self, shared: &Shared, effective: EffectiveConfig) -> EffectiveConfig {
         let info = shared.info();
         let Some(limits) = info.memory else {

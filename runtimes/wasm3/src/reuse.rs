@@ -12,7 +12,7 @@ use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 /// A module whose instances are reset in place.
 pub(crate) struct ReuseModule(Arc<Made>);
 
-/// What instances are made of.
+/// The parts of instances.
 struct Made {
     shared: Arc<Shared>,
     recipe: Recipe,
@@ -48,7 +48,7 @@ impl Resident for Saved {
         };
         if let Some(template) = template {
             machine.lend(Lent::new(&template, program.largest)?)?;
-            // The probe of the module looks at a template that all instances share.
+            // A shared template is probed with the module.
             if recipe.template.is_none() {
                 recipe.check(shared, &template, machine.bytes())?;
             }
@@ -65,8 +65,7 @@ impl Resident for Saved {
         self.0.resetter().map(work)
     }
 
-    /// What has grown has its first size again. What Wasm3 failed to compile stays as it
-    /// is: such an instance is replaced.
+    /// An instance is replaced if Wasm3 failed to compile a function in it.
     fn reset(&mut self) -> Result<bool> {
         if !self.0.is_sound() {
             return Ok(false);
@@ -88,7 +87,7 @@ impl Module for ReuseModule {
         Ok(Box::new(Reused::<Saved>::new(&self.0)))
     }
 
-    /// Looks at what lies under the memory of an instance.
+    /// Probes the memory of an instance.
     fn probe(&mut self) -> Result<()> {
         let Saved(mut machine) = Saved::new(&self.0)?;
         self.0.recipe.probe(&self.0.shared, machine.bytes())

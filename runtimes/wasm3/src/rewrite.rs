@@ -1,15 +1,14 @@
-//! What Wasm3 is given: the guest with short names, and with calls to the host
-//! where Wasm3 leaves the host no say.
+//! The module that Wasm3 is given.
 //!
-//! * Imports and exported functions get names of one letter and a number.
-//!   Wasm3 finds both by name only, and keeps one name per function or global.
-//! * `memory.grow` becomes a call to the host for a memory of Touchstone's: Wasm3 would
-//!   hand it to `realloc`.
-//! * Under a deadline, every function and every loop begins with a call to the
-//!   host, which looks at the clock, and each bulk instruction follows one.
-//!   Wasm3's own hook, `m3_Yield`, is not asked in loops.
-//! * A memory of Touchstone's brings its content along: the module then declares an
-//!   empty one, without data.
+//! * Imports and exported functions get names of one letter and a number: Wasm3 finds both by name
+//!   only, and keeps one name per function or global.
+//! * `memory.grow` becomes a call to the host for a memory of Touchstone's, which Wasm3 would pass
+//!   to `realloc`.
+//! * A memory of Touchstone's contains the data already: the module declares an empty one, without
+//!   data.
+//! * Under a deadline, every function and every loop begins with a call to the host, which looks at
+//!   the clock, and one comes before each bulk instruction. Wasm3 does not call its own hook,
+//!   `m3_Yield`, in loops.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,10 +25,10 @@ use wasmparser::{BinaryReaderError, ExternalKind, FunctionBody, Operator, TypeRe
 type Infallible = core::convert::Infallible;
 type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
 
-/// Module part of every import's name in what Wasm3 is given.
+/// Module part of every import's name.
 pub(crate) const HOST: &std::ffi::CStr = c"h";
 
-/// What is changed beside the names.
+/// Changes that a strategy and a configuration need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// The host grows the memory.
@@ -47,8 +46,8 @@ pub(crate) struct Rewritten {
     pub(crate) functions: Vec<CString>,
 }
 
-/// Name of an import, by its position among the imported functions. The host's
-/// own come after those of the guest: growth first, then the clock.
+/// Name of an import, by its position among the imported functions. Growth and then the clock
+/// follow the guest's imports.
 pub(crate) fn import_name(index: usize) -> CString {
     CString::new(format!("i{index}")).unwrap_or_default()
 }
@@ -93,7 +92,7 @@ struct Rewriter<'a> {
     /// Indices of the added ones.
     grow: u32,
     clock: u32,
-    /// Types of the guest; those of the added functions come behind.
+    /// Number of the guest's types, which those of the added functions follow.
     types: u32,
     imports_done: bool,
     functions: Vec<CString>,
@@ -162,7 +161,7 @@ impl Reencode for Rewriter<'_> {
         Ok(())
     }
 
-    /// A module without imports gets a section of its own.
+    /// Adds an import section to a module without one.
     fn intersperse_section_hook(
         &mut self,
         module: &mut Module,
@@ -243,7 +242,7 @@ impl Reencode for Rewriter<'_> {
         Ok(())
     }
 
-    /// Nothing but names, which Wasm3 would only look through.
+    /// Drops custom sections, which Wasm3 would only look through.
     fn parse_custom_section(
         &mut self,
         _: &mut Module,

@@ -1,9 +1,8 @@
-//! WasmEdge's C interface with owners: whoever holds one of these values may use
-//! it, and dropping it gives it back.
+//! WasmEdge's C interface with owners, which delete their value when they are dropped.
 //!
-//! The interface is taken from `wasmedge_sys::ffi` instead of the safe types above
-//! it where those hand out what they do not own: an instance that may outlive its
-//! store, a memory as `&mut` through `&`, statistics that are freed while in use.
+//! Uses `wasmedge_sys::ffi`, because the safe types above it return values that they do not own: an
+//! instance that may outlive its store, a memory as `&mut` through `&`, statistics that are freed
+//! while in use.
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, retry_on_intr};
@@ -18,15 +17,14 @@ use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::scratch::remedy;
 use wasmedge_sys::ffi;
 
-/// What WasmEdge refused.
+/// A failure of a WasmEdge call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failure {
     result: ffi::WasmEdge_Result,
 }
 
 impl Failure {
-    /// The code, for failures of WasmEdge's own; `None` for what a host function
-    /// returned.
+    /// The code; `None` if a host function returned the failure.
     pub(crate) fn code(self) -> Option<u32> {
         // SAFETY: both only take the number apart.
         unsafe {
@@ -53,7 +51,7 @@ pub(crate) fn check(result: ffi::WasmEdge_Result) -> Result<(), Failure> {
     if unsafe { ffi::WasmEdge_ResultOK(result) } { Ok(()) } else { Err(Failure { result }) }
 }
 
-/// A name that lives as long as it is used.
+/// A name, borrowed for one call.
 pub(crate) fn name(name: &str) -> ffi::WasmEdge_String {
     // SAFETY: nothing is copied or kept; the callee reads `name` during its call.
     unsafe { ffi::WasmEdge_StringWrap(name.as_ptr().cast(), name.len() as u32) }
@@ -65,7 +63,7 @@ pub(crate) fn version() -> String {
     unsafe { CStr::from_ptr(ffi::WasmEdge_VersionGet()) }.to_string_lossy().into_owned()
 }
 
-/// WasmEdge prints every trap to the standard output otherwise.
+/// Turns the log off: WasmEdge prints every trap to the standard output.
 pub(crate) fn log_off() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     // SAFETY: sets a level that the library guards itself.
@@ -79,16 +77,15 @@ macro_rules! owners {
         pub(crate) struct $name(NonNull<ffi::$context>);
 
         impl $name {
-            /// Takes over what the library just made; `None` when it could not.
+            /// Owns a value that the library made; `None` if it is null.
             ///
             /// # Safety
             ///
-            /// `made` is null or comes from the library and has no other owner.
+            /// `made` is null, or comes from the library and has no other owner.
             pub(crate) unsafe fn own(made: *mut ffi::$context) -> Option<Self> {
                 NonNull::new(made).map(Self)
             }
 
-            /// For calls of the library while this value lives.
             pub(crate) fn as_ptr(&self) -> *mut ffi::$context {
                 self.0.as_ptr()
             }
@@ -107,15 +104,14 @@ macro_rules! owners {
 }
 
 owners! {
-    /// Settings; the library reads them when something is made of them.
+    /// Settings, which the library reads when it makes other values.
     Settings = WasmEdge_ConfigureContext, WasmEdge_ConfigureDelete;
-    /// A module that was read and validated, with its machine code if it has some.
+    /// A validated module, with its machine code if there is any.
     Ast = WasmEdge_ASTModuleContext, WasmEdge_ASTModuleDelete;
-    /// What instantiates and runs.
     Executor = WasmEdge_ExecutorContext, WasmEdge_ExecutorDelete;
-    /// Where an instantiation finds what is imported.
+    /// The collections from which modules import.
     Store = WasmEdge_StoreContext, WasmEdge_StoreDelete;
-    /// An instance of a module, or a collection of what the host offers.
+    /// An instance of a module, or a collection of host functions and memories.
     Instance = WasmEdge_ModuleInstanceContext, WasmEdge_ModuleInstanceDelete;
     Loader = WasmEdge_LoaderContext, WasmEdge_LoaderDelete;
     Validator = WasmEdge_ValidatorContext, WasmEdge_ValidatorDelete;
@@ -123,28 +119,26 @@ owners! {
     FunctionType = WasmEdge_FunctionTypeContext, WasmEdge_FunctionTypeDelete;
     Limits = WasmEdge_LimitContext, WasmEdge_LimitDelete;
     MemoryType = WasmEdge_MemoryTypeContext, WasmEdge_MemoryTypeDelete;
-    /// A memory that no instance has yet.
+    /// A memory without an instance.
     NewMemory = WasmEdge_MemoryInstanceContext, WasmEdge_MemoryInstanceDelete;
 }
 
-// SAFETY: after validation the library only reads a module: instances copy or
-// share its parts under reference counts of their own.
+// SAFETY: after validation the library only reads a module: instances copy its parts or count
+// references to them.
 unsafe impl Sync for Ast {}
-// SAFETY: settings are guarded by a lock of the library's.
+// SAFETY: a lock of the library guards settings.
 unsafe impl Sync for Settings {}
 
-/// What the library could not make for lack of memory.
 const NO_MEMORY: &str = "no memory is left";
 
-/// WasmEdge's code for "generic runtime error".
+/// WasmEdge's code of a generic runtime error.
 const RUNTIME_ERROR: u32 = 2;
 
-/// How guests are run.
 pub(crate) type RunMode = ffi::WasmEdge_RunMode;
 
 impl Settings {
     pub(crate) fn new(mode: RunMode) -> Result<Self, &'static str> {
-        // SAFETY: a new context, set before anybody else has it.
+        // SAFETY: a new context, which nobody else has.
         unsafe {
             let settings = Self::own(ffi::WasmEdge_ConfigureCreate()).ok_or(NO_MEMORY)?;
             ffi::WasmEdge_ConfigureSetRunMode(settings.as_ptr(), mode);
@@ -166,8 +160,8 @@ impl Ast {
     /// Reads and validates.
     pub(crate) fn load(settings: &Settings, source: Source<'_>) -> Result<Self, String> {
         let mut module = std::ptr::null_mut();
-        // SAFETY: all contexts live across the calls; bytes and path are only read
-        // during them; the module that comes back has no other owner.
+        // SAFETY: all contexts outlive the calls, which only read bytes and path; the returned
+        // module has no other owner.
         unsafe {
             let loader =
                 Loader::own(ffi::WasmEdge_LoaderCreate(settings.as_ptr())).ok_or(NO_MEMORY)?;
@@ -198,13 +192,13 @@ fn length(bytes: &[u8]) -> Result<u32, String> {
     u32::try_from(bytes.len()).map_err(|_| "it is larger than 4 GiB".to_owned())
 }
 
-/// Bytes that the compiler may write for any module, and for each byte of one: a guess. Where it
+/// Bytes that the compiler may write for any module, and for each byte of it: an estimate. If it
 /// writes more, its linker may still end the process.
 const LEAST_ROOM: u64 = 1 << 20;
 const ROOM_PER_BYTE: u64 = 4;
 
-/// Checks that there is room beside a file for what the compiler writes, where the file system can
-/// tell. Where there is none, the compiler's linker ends the process.
+/// Checks that the disk has this many bytes free beside a file, if the file system can tell. On a
+/// full disk, the compiler's linker ends the process.
 pub(crate) fn check_room(output: &Path, bytes: u64) -> Result<(), String> {
     let trial = output.with_extension("room");
     let reserve = |file: File| {
@@ -215,7 +209,7 @@ pub(crate) fn check_room(output: &Path, bytes: u64) -> Result<(), String> {
         }
     };
     let reserved = File::create(&trial).and_then(reserve);
-    // Where it stays, its folder goes soon.
+    // If it stays, its folder is removed soon.
     let _ = std::fs::remove_file(&trial);
     reserved.map_err(|error| {
         let (kind, remedy) = (error.kind(), remedy(&std::env::temp_dir()));
@@ -223,21 +217,19 @@ pub(crate) fn check_room(output: &Path, bytes: u64) -> Result<(), String> {
     })
 }
 
-/// Compiles ahead of time into a universal module: the module's bytes with the
-/// machine code in a section of its own.
+/// Compiles ahead of time into a universal module: the module with its machine code in a section.
 pub(crate) fn compile(
     wasm: &[u8],
     level: ffi::WasmEdge_CompilerOptimizationLevel,
 ) -> Result<Vec<u8>, String> {
-    // WasmEdge writes files only, and puts others beside the output meanwhile.
+    // WasmEdge writes files only, with temporary ones beside the output.
     let folder = Scratch::new().map_err(|error| error.to_string())?;
     let file = folder.path().join("module.wasm");
     check_room(&file, LEAST_ROOM + wasm.len() as u64 * ROOM_PER_BYTE)?;
     let output = std::ffi::CString::new(file.as_os_str().as_encoded_bytes())
         .map_err(|_| "the path of the output holds a zero".to_owned())?;
     let settings = Settings::new(ffi::WasmEdge_RunMode_AOT)?;
-    // SAFETY: the contexts live across the calls; bytes and path are only read
-    // during them.
+    // SAFETY: the contexts outlive the calls, which only read bytes and path.
     unsafe {
         let context = settings.as_ptr();
         ffi::WasmEdge_ConfigureCompilerSetOptimizationLevel(context, level);
@@ -255,20 +247,20 @@ pub(crate) fn compile(
 
 impl Executor {
     pub(crate) fn new(settings: &Settings) -> Result<Self, &'static str> {
-        // SAFETY: a new context; without statistics, which it would not own.
+        // SAFETY: a new context, without statistics, which it would not own.
         unsafe {
             let executor = ffi::WasmEdge_ExecutorCreate(settings.as_ptr(), std::ptr::null_mut());
             Self::own(executor).ok_or(NO_MEMORY)
         }
     }
 
-    /// Offers an instance's exports to later instantiations through the store.
+    /// Makes an instance's exports available in the store.
     ///
     /// # Safety
     ///
-    /// The store must not be used to instantiate after `imports` was dropped.
+    /// The store must not be used after `imports` was dropped.
     pub(crate) unsafe fn offer(&self, store: &Store, imports: &Instance) -> Result<(), Failure> {
-        // SAFETY: all three live; the rest is the caller's.
+        // SAFETY: all three are alive, and the store is not used after `imports`.
         check(unsafe {
             ffi::WasmEdge_ExecutorRegisterImport(self.as_ptr(), store.as_ptr(), imports.as_ptr())
         })
@@ -278,15 +270,15 @@ impl Executor {
     ///
     /// # Safety
     ///
-    /// What the store offers must outlive the instance, and the module must have
-    /// been validated (`Ast::load` has).
+    /// Collections in the store must outlive the instance.
     pub(crate) unsafe fn instantiate(
         &self,
         store: &Store,
         module: &Ast,
     ) -> Result<Instance, Failure> {
         let mut instance = std::ptr::null_mut();
-        // SAFETY: all live; on success the instance has no other owner.
+        // SAFETY: all are alive, `Ast::load` validated the module, and the new instance has no
+        // other owner.
         unsafe {
             check(ffi::WasmEdge_ExecutorInstantiate(
                 self.as_ptr(),
@@ -308,7 +300,7 @@ impl Store {
 }
 
 impl Instance {
-    /// An empty collection for what the host offers.
+    /// An empty collection.
     pub(crate) fn collection(module: &str) -> Result<Self, &'static str> {
         // SAFETY: the name is copied.
         unsafe { Self::own(ffi::WasmEdge_ModuleInstanceCreate(name(module))) }.ok_or(NO_MEMORY)
@@ -318,8 +310,8 @@ impl Instance {
     ///
     /// # Safety
     ///
-    /// `data` must be good for `function` as long as this value, and everything
-    /// that imports from it, can be called.
+    /// `data` must be valid for `function` as long as this value, or anything that imports from it,
+    /// can be called.
     pub(crate) unsafe fn add_function(
         &self,
         field: &str,
@@ -327,7 +319,7 @@ impl Instance {
         function: ffi::WasmEdge_HostFunc_t,
         data: *mut std::ffi::c_void,
     ) -> Result<(), &'static str> {
-        // SAFETY: types and name are copied; the function's owner becomes `self`.
+        // SAFETY: types and name are copied; `self` becomes the owner of the function.
         unsafe {
             let ty = ffi::WasmEdge_FunctionTypeCreate(
                 params.as_ptr(),
@@ -345,9 +337,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Adds a memory.
     pub(crate) fn add_memory(&self, field: &str, memory: NewMemory) {
-        // SAFETY: the name is copied; the memory's owner becomes `self`.
+        // SAFETY: the name is copied; `self` becomes the owner of the memory.
         unsafe {
             ffi::WasmEdge_ModuleInstanceAddMemory(self.as_ptr(), name(field), memory.as_ptr());
         }
@@ -407,21 +398,17 @@ impl NewMemory {
     }
 }
 
-/// Checks that a memory lies somewhere and has its pages. Where WasmEdge could not map one, it gives
-/// out a memory without pages at the address 0, and compiled code checks no bounds.
+/// Checks that a memory has an address and its pages. If WasmEdge cannot map one, it returns a
+/// memory without pages at address 0, and compiled code checks no bounds.
 ///
 /// # Safety
 ///
-/// The memory must live.
-///
-/// # Errors
-///
-/// When it must not be used.
+/// The memory must be alive.
 pub(crate) unsafe fn check_memory(
     memory: Memory,
     limits: MemoryLimits,
 ) -> Result<(), &'static str> {
-    // SAFETY: the caller's promise; of zero bytes only the address is asked for.
+    // SAFETY: the memory is alive; a length of zero asks for the address alone.
     let (pages, base) = unsafe {
         (
             ffi::WasmEdge_MemoryInstanceGetPageSize(memory.as_ptr()),
@@ -431,11 +418,8 @@ pub(crate) unsafe fn check_memory(
     if base.is_null() || pages < limits.minimum.into() { Err(NO_MEMORY) } else { Ok(()) }
 }
 
-/// A function of an instance, good as long as that is.
+/// A function of an instance, valid as long as that is alive. So are the next three.
 pub(crate) type Function = NonNull<ffi::WasmEdge_FunctionInstanceContext>;
-/// A memory of an instance, good as long as that is.
 pub(crate) type Memory = NonNull<ffi::WasmEdge_MemoryInstanceContext>;
-/// A global of an instance, good as long as that is.
 pub(crate) type Global = NonNull<ffi::WasmEdge_GlobalInstanceContext>;
-/// A table of an instance, good as long as that is.
 pub(crate) type Table = NonNull<ffi::WasmEdge_TableInstanceContext>;

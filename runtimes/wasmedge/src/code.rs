@@ -1,10 +1,7 @@
-//! From a guest to what WasmEdge loads: rewriting, compiling ahead of time, and
-//! looking whether machine code came of it.
+//! Loads a compiled guest, and checks whether machine code became executable.
 
-use crate::api::{self, Ast, Settings, Source};
-use crate::frames::Frames;
-use crate::machine_code;
-use crate::rewrite::{Changes, Rewritten, rewrite};
+use crate::api::{Ast, Settings, Source};
+use crate::rewrite::{Changes, Rewritten};
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,27 +11,25 @@ use touchstone_executor::{
     CodeFrom, CompiledCode, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy,
 };
 use wasmedge_sys::ffi;
+use wasmparser::{Parser, Payload};
 
-/// How far LLVM goes: what the library itself does by default.
-const LEVEL: ffi::WasmEdge_CompilerOptimizationLevel = ffi::WasmEdge_CompilerOptimizationLevel_O3;
-/// The same in words.
+/// The optimisation level, which is the library's default.
+pub(crate) const LEVEL: ffi::WasmEdge_CompilerOptimizationLevel =
+    ffi::WasmEdge_CompilerOptimizationLevel_O3;
+/// The compiler's settings in words.
 pub(crate) const COMPILER: &str =
     "LLVM, optimisation level 3, for this processor, not interruptible";
 
-/// How often a guest is compiled at most. Only constants differ, so that the second time shows the
-/// frames of the first.
-const COMPILATIONS: usize = 4;
-
-/// What `compile` hands to `load`.
+/// A guest between `compile` and `load`.
 pub(crate) struct Code {
     guest: GuestModule,
     pub(crate) changes: Changes,
     pub(crate) rewritten: Rewritten,
-    /// What is loaded: the module, with its machine code where there is some.
+    /// The module that is loaded, with its machine code if there is any.
     pub(crate) compiled: Arc<CompiledCode>,
 }
 
-/// What a strategy and a configuration need to be changed in a guest.
+/// The changes that a strategy and a configuration need.
 pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
     Changes {
         memory_of_ours: strategy.instance == InstanceFrom::Reuse
@@ -44,53 +39,17 @@ pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
 }
 
 impl Code {
-    /// Code that WasmEdge interprets.
-    pub(crate) fn interpreted(guest: &GuestModule, changes: Changes, rewritten: Rewritten) -> Self {
-        let compiled = CompiledCode::new(rewritten.wasm.clone());
+    /// `compiled` is what WasmEdge loads of the rewritten guest.
+    pub(crate) fn new(
+        guest: &GuestModule,
+        changes: Changes,
+        rewritten: Rewritten,
+        compiled: CompiledCode,
+    ) -> Self {
         Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) }
     }
 
-    /// Compiles. Where frames turn out larger than the guest counts, it is rewritten and compiled
-    /// again.
-    ///
-    /// # Errors
-    ///
-    /// `Unhostable` where frames cannot be measured, or grow with every compilation.
-    pub(crate) fn compiled(
-        engine: &'static str,
-        guest: &GuestModule,
-        changes: Changes,
-        mut rewritten: Rewritten,
-    ) -> Result<Self> {
-        let mut frames = Frames::default();
-        for _ in 0..COMPILATIONS {
-            let bytes = api::compile(&rewritten.wasm, LEVEL)
-                .map_err(Error::runtime(engine, "compile the module"))?;
-            frames.grow_to(&Frames::read(&bytes, rewritten.arguments)?);
-            let again = rewrite(guest, changes, &frames)?;
-            if again.wasm == rewritten.wasm {
-                let compiled = Arc::new(CompiledCode::new(bytes));
-                return Ok(Self { guest: guest.clone(), changes, rewritten: again, compiled });
-            }
-            rewritten = again;
-        }
-        let reason = "the stack frames of its compiled code grow with every compilation";
-        Err(Error::unhostable(reason))
-    }
-
-    /// What `compiled` made before, of the same rewritten guest.
-    pub(crate) fn restored(
-        guest: &GuestModule,
-        changes: Changes,
-        rewritten: &Rewritten,
-        compiled: CompiledCode,
-    ) -> Result<Self> {
-        let frames = Frames::read(compiled.bytes(), rewritten.arguments)?;
-        let rewritten = rewrite(guest, changes, &frames)?;
-        Ok(Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) })
-    }
-
-    /// Whether this can be loaded for a guest in the way that is asked for.
+    /// Refuses code that was made from another guest or in another way.
     pub(crate) fn check(
         &self,
         engine: &'static str,
@@ -129,13 +88,13 @@ impl Code {
             }
         };
         let failed = || Error::runtime(engine, "load the module");
-        if machine_code::section(self.compiled.bytes()).is_none() {
-            // Nothing in it could become executable; what others map meanwhile would.
+        if !has_machine_code(self.compiled.bytes()) {
+            // Only code that others map meanwhile could become executable.
             let module = load().map_err(failed())?;
             return Ok(LoadedCode { module: Some(module), executable: 0 });
         }
-        // Other runtimes in this process may unmap code of theirs where this one then comes to
-        // lie. What was loaded before stays, so that the next one comes to lie elsewhere.
+        // Another runtime may unmap its code while this is loaded, and this code may get its place.
+        // Earlier attempts stay loaded, so that the next one gets another place.
         let mut missed = Vec::new();
         loop {
             let loaded = LoadedCode::new(load).map_err(failed())?;
@@ -147,19 +106,26 @@ impl Code {
     }
 }
 
-/// How often a module is loaded until it is believed that its machine code is not used.
+/// Finds the section that WasmEdge's compiler adds.
+fn has_machine_code(module: &[u8]) -> bool {
+    let mut payloads = Parser::new(0).parse_all(module).filter_map(Result::ok);
+    payloads.any(|payload| {
+        matches!(payload, Payload::CustomSection(section) if section.name() == "wasmedge")
+    })
+}
+
+/// Attempts to load a module before its machine code counts as unused.
 const LOOKS: usize = 10;
 
-/// A loaded module and what became executable with it.
+/// A loaded module with the size of its executable code.
 pub(crate) struct LoadedCode {
-    /// `None` only while it is being dropped.
+    /// `None` only during the drop.
     module: Option<Ast>,
     /// Bytes of machine code.
     pub(crate) executable: usize,
 }
 
-/// Held while modules come and go, so that none goes while another one is looked
-/// at.
+/// Held while modules are loaded and dropped, so that none is dropped during the count of another.
 static COMING_AND_GOING: Mutex<()> = Mutex::new(());
 
 impl LoadedCode {
@@ -187,83 +153,12 @@ impl Drop for LoadedCode {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::machine_code::MachineCode;
-    use touchstone_executor::guest::HeapPages;
-
-    const CHANGES: Changes = Changes { memory_of_ours: false, clock: false };
-
-    /// Compiles a guest, and gives its code, its frames, and it as it was first rewritten.
-    fn compiled(text: &str) -> (Code, Frames, Rewritten) {
-        let guest = GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default());
-        let (guest, none) = (guest.unwrap(), Frames::default());
-        let first = || rewrite(&guest, CHANGES, &none).unwrap();
-        let code = Code::compiled("engine", &guest, CHANGES, first()).unwrap();
-        let frames = Frames::read(code.compiled.bytes(), first().arguments).unwrap();
-        let restored = CompiledCode::new(code.compiled.bytes().to_vec());
-        let restored = Code::restored(&guest, CHANGES, &first(), restored).unwrap();
-        assert_eq!(code.rewritten.stack, restored.rewritten.stack);
-        (code, frames, first())
-    }
-
-    /// A function that keeps a thousand values over a call.
-    fn keeping(call: &str) -> String {
-        let stores: String = (0..1000)
-            .map(|index| {
-                let factor = 1_000_003 + 2 * index;
-                format!("(i64.store (i32.const 0) (i64.mul (local.get 0) (i64.const {factor})))")
-            })
-            .collect();
-        format!(
-            r#"(module (memory 1) (table 1 funcref) (elem (i32.const 0) $f)
-              (type $t (func (param i64)))
-              (func $f (export "f") (type $t) {stores} {call} {stores}))"#
-        )
-    }
-
-    /// Where the compiler finds no room, its linker ends the process.
+    /// If the disk is full, the compiler's linker ends the process.
     #[test]
     fn a_folder_that_cannot_be_written_is_an_error_before_the_compiler_begins() {
         let output = std::path::Path::new("/proc/self/module.wasm");
-        let failed = api::check_room(output, 1).unwrap_err();
+        let failed = crate::api::check_room(output, 1).unwrap_err();
         let begins = failed.starts_with("cannot make room for the compiled module: ");
         assert!(begins && failed.contains("set TMPDIR"), "{failed}");
-    }
-
-    #[test]
-    fn an_ordinary_guest_is_compiled_as_it_was_first_rewritten() {
-        let text = r#"(module (table 1 funcref) (elem (i32.const 0) $f)
-          (func $f (export "f") (param i32) (result i32)
-            (i32.add (i32.const 1) (call $f (local.get 0)))))"#;
-        let (code, frames, first) = compiled(text);
-        assert_eq!(code.rewritten.wasm, first.wasm);
-        assert!((8..=200).contains(&frames.of(0)), "{frames:?}");
-    }
-
-    #[test]
-    fn large_frames_are_found_and_counted() {
-        let directly = keeping("(call $f (local.get 0))");
-        // By the frame pointer: WasmEdge makes room on the stack for a call of an import.
-        let through_a_table = keeping("(call_indirect (type $t) (local.get 0) (i32.const 0))");
-        for text in [directly, through_a_table] {
-            let (code, frames, first) = compiled(&text);
-            assert!((7000..20_000).contains(&frames.of(0)), "{frames:?}");
-            assert_ne!(code.rewritten.wasm, first.wasm);
-            assert!(code.rewritten.stack >= first.stack + 6000);
-        }
-    }
-
-    #[test]
-    fn machine_code_that_is_cut_off_or_of_another_layout_is_not_read() {
-        let (code, ..) = compiled(r#"(module (func (export "f")))"#);
-        let section = machine_code::section(code.compiled.bytes()).unwrap();
-        let read = MachineCode::read(section).unwrap();
-        assert_eq!((read.functions.len(), read.entries.len()), (1, 1));
-        for length in 0..section.len() {
-            assert!(MachineCode::read(&section[..length]).is_err(), "{length}");
-        }
-        let mut other = section.to_vec();
-        other[0] += 1;
-        assert!(MachineCode::read(&other).is_err());
     }
 }

@@ -1,8 +1,7 @@
-//! The two engines: what they can do, compiling, and loading.
+//! The two engines.
 
 use crate::api::{self, RunMode};
-use crate::code::{COMPILER, Code, changes};
-use crate::frames::Frames;
+use crate::code::{COMPILER, Code, LEVEL, changes};
 use crate::module::Loaded;
 use crate::rewrite::{Rewritten, rewrite};
 use crate::{raw, signals};
@@ -10,25 +9,24 @@ use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, Config, Engine, Execution, Feature, Features,
-    InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, CompiledCode, Config, Engine, Error,
+    Execution, Feature, Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result,
+    Strategy, Support,
 };
 use wasmedge_sys::ffi;
 
-/// How an engine makes and runs code.
+/// Execution modes of WasmEdge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// WasmEdge's interpreter.
     Interpreter,
     /// Compiled ahead of time.
     Compiled,
-    /// What the Rust interface offers as its just-in-time mode: interpreted, with
-    /// nothing said. Here for the test that this is seen.
+    /// The just-in-time mode of the Rust interface, which silently interprets. For the test that
+    /// the probe finds out.
     JustInTime,
 }
 
 impl Mode {
-    /// WasmEdge's name for it.
     pub(crate) fn run_mode(self) -> RunMode {
         match self {
             Self::Interpreter => ffi::WasmEdge_RunMode_Interpreter,
@@ -38,7 +36,6 @@ impl Mode {
     }
 }
 
-/// WasmEdge in one mode.
 #[derive(Debug)]
 pub(crate) struct WasmEdge {
     mode: Mode,
@@ -49,7 +46,7 @@ impl WasmEdge {
         Self { mode }
     }
 
-    /// Only what LLVM has compiled is worth keeping.
+    /// Only compiled code is stored.
     fn key(
         &self,
         guest: &GuestModule,
@@ -57,8 +54,7 @@ impl WasmEdge {
         config: &Config,
         rewritten: &Rewritten,
     ) -> Option<ArtifactKey> {
-        let made_of =
-            format!("{COMPILER}; frames measured; of {:x?}", Sha256::digest(&rewritten.wasm));
+        let made_of = format!("{COMPILER}; of {:x?}", Sha256::digest(&rewritten.wasm));
         (self.mode == Mode::Compiled)
             .then(|| ArtifactKey::new(self, guest, strategy, config, &made_of))
             .flatten()
@@ -102,22 +98,25 @@ impl Engine for WasmEdge {
                 Support::unsupported("WasmEdge has no pooling allocator")
             }
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
-            // WasmEdge makes the memory; it is imported by one instance after the other,
-            // and mapped over with the image.
+            // One instance after the other imports the memory, over which the image is mapped.
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
         }
     }
 
     fn features(&self) -> Features {
-        // Exceptions would pass by the code that counts the stack (`rewrite.rs`).
         let features = Features::WASM2.with(Feature::RelaxedVectors);
         match self.mode {
             Mode::Interpreter | Mode::JustInTime => features.with(Feature::TailCalls),
-            // Nothing says that LLVM turns every tail call into a jump: those it does not
-            // would run off the machine's stack, uncounted.
+            // LLVM may leave a tail call as a call, which takes stack.
             Mode::Compiled => features,
         }
+    }
+
+    /// The interpreter takes memory for each call of a recursion, and compiled code the thread's
+    /// stack. WasmEdge 0.17 limits neither.
+    fn limits_recursion(&self) -> bool {
+        false
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
@@ -125,7 +124,7 @@ impl Engine for WasmEdge {
         let info = guest.info();
         let needs_image = strategy.instance == InstanceFrom::Recreate
             && changes(strategy, &Config::default()).memory_of_ours;
-        // An instance that is reused shows its clean content when it was made.
+        // A reused instance shows its clean content after instantiation.
         let image_refusal = needs_image.then(|| info.image_refusal()).flatten();
         support.unless(strategy.refusal(info, self.features()).or(image_refusal))
     }
@@ -155,18 +154,19 @@ impl Engine for WasmEdge {
     ) -> Result<Artifact> {
         self.check(strategy, guest)?;
         api::log_off();
-        let native = self.mode == Mode::Compiled;
-        if native {
-            // Before anything is compiled: it keeps others' handlers in place.
-            signals::guard(self.id())?;
-        }
         let changes = changes(strategy, config);
-        let rewritten = rewrite(guest, changes, &Frames::default())?;
+        let rewritten = rewrite(guest, changes)?;
         let key = self.key(guest, strategy, config, &rewritten);
-        let code = match native {
-            true => Code::compiled(self.id(), guest, changes, rewritten)?,
-            false => Code::interpreted(guest, changes, rewritten),
+        let compiled = match self.mode {
+            Mode::Compiled => {
+                // First, because it keeps others' handlers in place.
+                signals::guard(self.id())?;
+                api::compile(&rewritten.wasm, LEVEL)
+                    .map_err(Error::runtime(self.id(), "compile the module"))?
+            }
+            Mode::Interpreter | Mode::JustInTime => rewritten.wasm.clone(),
         };
+        let code = Code::new(guest, changes, rewritten, CompiledCode::new(compiled));
         Ok(self.artifact(code).keyed(key))
     }
 
@@ -182,10 +182,10 @@ impl Engine for WasmEdge {
         }
         self.check(strategy, guest)?;
         let changes = changes(strategy, config);
-        let rewritten = rewrite(guest, changes, &Frames::default())?;
+        let rewritten = rewrite(guest, changes)?;
         let Some(key) = self.key(guest, strategy, config, &rewritten) else { return Ok(None) };
         let Some(compiled) = folder.read(&key)? else { return Ok(None) };
-        let code = Code::restored(guest, changes, &rewritten, compiled)?;
+        let code = Code::new(guest, changes, rewritten, compiled);
         Ok(Some(self.artifact(code).keyed(Some(key))))
     }
 

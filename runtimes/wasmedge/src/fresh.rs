@@ -9,13 +9,13 @@ use touchstone_executor::abi::{self, Live};
 use touchstone_executor::memory::{Resetter, UsedOn};
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result};
 
-/// Instantiates in `prepare`, drops in `finish`.
+/// An instance that `prepare` makes and `finish` drops.
 pub(crate) struct FreshInstance {
     used_on: UsedOn,
     shared: Arc<Shared>,
-    /// Looks after Touchstone's memory in the slot; dropped before it.
+    /// Resets Touchstone's memory in the slot; dropped before it.
     resetter: Option<Resetter>,
-    /// `None` before the first call, and after one whose memory cannot be reset.
+    /// `None` before the first call, and after a call whose memory cannot be reset.
     running: Option<Running>,
     state: CallState,
 }
@@ -32,12 +32,11 @@ impl FreshInstance {
         let slot = Slot::new(&self.shared)?;
         if let (Some(memory), Some(template)) = (slot.memory_of_ours(), &self.shared.template) {
             let base = crate::running::start_of(memory);
-            // SAFETY: the memory is of the slot, and no guest has it yet.
+            // SAFETY: the memory is of the slot, and no instance has it yet.
             self.shared.check_size(unsafe { bytes(memory.as_ptr()) }.len(), template)?;
-            // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero
-            // and, by the check above, of the template's whole size; only this
-            // slot has it, and `resetter` is let go before the slot. Compiled code writes to
-            // a region (`Loaded::new`), and nobody else does.
+            // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero and, by the
+            // check above, of the template's whole size; only this slot has it, and `resetter` is
+            // dropped before the slot. A region is written by compiled code only (`Loaded::new`).
             let mut resetter = unsafe { template.install(base as *mut u8) }?;
             // By `used_on`.
             resetter.note_threads();
@@ -55,9 +54,8 @@ impl Instance for FreshInstance {
             Some(running) => running,
             None => Running::new(self.slot()?),
         };
-        // After a failure memory and host may be as a start function left them.
         if let Err(error) = running.renew() {
-            // Before the memory that it looks after.
+            // A start function may have changed the memory. Dropped before the slot.
             self.resetter = None;
             return Err(error);
         }
@@ -82,7 +80,6 @@ impl Instance for FreshInstance {
         if std::mem::take(&mut self.state) == CallState::Idle {
             return Ok(());
         }
-        // Put back only when it is clean.
         let Some(mut running) = self.running.take() else { return Ok(()) };
         running.slot.host().reset();
         if let Some(mut resetter) = self.resetter.take() {

@@ -1,9 +1,8 @@
-//! The host's side of an instance: what its imports do.
+//! The host functions of an instance.
 //!
-//! WasmEdge keeps a raw pointer for each host function and calls it while this
-//! side is inside a call of WasmEdge's. Nothing of what lies behind the pointer is
-//! borrowed then: [`Host`] gives all access through cells of its own, on the one
-//! thread that runs the instance.
+//! WasmEdge keeps a raw pointer for each host function and calls it while this side is inside a
+//! call of WasmEdge's. Nothing behind the pointer is borrowed then: [`Host`] gives access through
+//! cells, on the one thread that runs the instance.
 
 use crate::api;
 use crate::rewrite::Added;
@@ -22,15 +21,14 @@ use wasmedge_sys::ffi;
 /// References of other types need a feature that the engine refuses.
 const NO_TYPE: Error = Error::Misuse("an import of a type that WasmEdge does not have");
 
-/// Why the host stopped a guest.
+/// The reason why the host stopped a guest.
 pub(crate) enum Stop {
-    /// The guest trapped.
     Trap(Trap),
-    /// The host broke, with what it said.
+    /// A host function panicked, with this message.
     Panic(String),
 }
 
-/// What the host functions of one instance work on. It stays at its address.
+/// The data of one instance's host functions. It stays at its address.
 pub(crate) struct Host {
     state: RefCell<HostState>,
     stopped: Cell<Option<Stop>>,
@@ -45,7 +43,6 @@ impl Host {
         Self { state: RefCell::new(state), stopped, clock, kept }
     }
 
-    /// What is kept of the memory behind its size.
     pub(crate) fn kept(&self) -> &Kept {
         &self.kept
     }
@@ -60,35 +57,32 @@ impl Host {
         self.clock.set(clock);
     }
 
-    /// Why the host stopped the guest, if it did.
     pub(crate) fn take_stop(&self) -> Option<Stop> {
         self.stopped.take()
     }
 }
 
-/// What answers one import.
+/// The answer to one import.
 #[derive(Debug)]
 enum Answer {
     Host(HostFunction, Signature),
     Missing { module: String, name: String },
-    StackUsedUp,
     Clock,
     Grow,
 }
 
-/// An import and what it works on.
+/// An import and its data.
 pub(crate) struct Import {
     answer: Answer,
     host: NonNull<Host>,
 }
 
-/// Adds functions for a module's imports to a collection, and gives what they
-/// work on.
+/// Adds functions for a module's imports to a collection, and returns their data.
 ///
 /// # Safety
 ///
-/// `host` and what comes back must stay as long as anything can be called that
-/// imports from the collection.
+/// `host` and the result must live as long as anything that imports from the collection can be
+/// called.
 pub(crate) unsafe fn provide(
     engine: &'static str,
     collection: &api::Instance,
@@ -105,7 +99,6 @@ pub(crate) unsafe fn provide(
         )
     });
     let own = added.iter().map(|added| match added {
-        Added::StackUsedUp => Answer::StackUsedUp,
         Added::Clock => Answer::Clock,
         Added::Grow => Answer::Grow,
     });
@@ -122,7 +115,7 @@ pub(crate) unsafe fn provide(
             }
         };
         let data: *const Import = import;
-        // SAFETY: `answer` takes an `Import`, which the caller keeps.
+        // SAFETY: `answer` takes an `Import`, which the caller keeps alive.
         unsafe {
             collection.add_function(
                 &index.to_string(),
@@ -154,7 +147,7 @@ fn types(types: &[ValueType]) -> Vec<ffi::WasmEdge_ValType> {
         .collect()
 }
 
-/// What WasmEdge calls for every import.
+/// The function that WasmEdge calls for every import.
 unsafe extern "C" fn answer(
     data: *mut c_void,
     frame: *const ffi::WasmEdge_CallingFrameContext,
@@ -163,8 +156,8 @@ unsafe extern "C" fn answer(
 ) -> ffi::WasmEdge_Result {
     // A fault in here is not the guest's.
     while_running(Running::Nothing, || {
-        // SAFETY: `provide` gave an `Import` that is kept as long as this can be
-        // called, and so is the host that it names; both are only shared.
+        // SAFETY: `provide` passed an `Import` that lives as long as this can be called, like the
+        // host in it; both are only shared.
         let (import, host) = unsafe {
             let import = &*data.cast_const().cast::<Import>();
             (import, import.host.as_ref())
@@ -200,8 +193,8 @@ struct Call {
 impl Call {
     /// # Safety
     ///
-    /// All three are what WasmEdge gave to a host function that is still running,
-    /// and the values are of the types that `run` takes them for.
+    /// All three come from WasmEdge's call of a host function that is still running, and the values
+    /// have the types that `run` reads and writes.
     unsafe fn new(
         frame: *const ffi::WasmEdge_CallingFrameContext,
         params: *const ffi::WasmEdge_Value,
@@ -233,26 +226,26 @@ impl Call {
     }
 
     fn memory(&mut self) -> &mut [u8] {
-        // SAFETY: the memory is that of the calling guest, which waits; nobody else
-        // has a slice of it while a host function runs.
+        // SAFETY: the memory is that of the calling guest, which waits; no other slice of it exists
+        // while a host function runs.
         unsafe { bytes(self.memory) }
     }
 
-    /// Gives the number of pages before; `None` where it is refused.
+    /// Returns the old number of pages; `None` if growth is refused.
     fn grow(&mut self, kept: &Kept, pages: u32) -> Option<u32> {
         let memory = NonNull::new(self.memory)?;
-        // SAFETY: the memory is that of the calling guest, the only one of its slot's
-        // instances, and nobody has a slice of it.
+        // SAFETY: the memory is that of the calling guest, the only one of its slot's instances,
+        // and no slice of it exists.
         unsafe { kept.grow(memory, pages) }
     }
 }
 
-/// A memory's content; empty without a memory.
+/// The content of a memory; empty if the pointer is null.
 ///
 /// # Safety
 ///
-/// `memory` is null or a memory that lives, and nobody reads, writes, grows or
-/// remaps it while the slice is used.
+/// `memory` is null or a live memory, and nothing else reads, writes, grows or remaps it while the
+/// slice is used.
 pub(crate) unsafe fn bytes<'a>(memory: *mut ffi::WasmEdge_MemoryInstanceContext) -> &'a mut [u8] {
     if memory.is_null() {
         return &mut [];
@@ -265,16 +258,16 @@ pub(crate) unsafe fn bytes<'a>(memory: *mut ffi::WasmEdge_MemoryInstanceContext)
     if base.is_null() || length == 0 {
         return &mut [];
     }
-    // SAFETY: WasmEdge keeps `length` bytes readable and writable behind `base`, or
-    // readable where a region lies, which the host does not write (`HostState`);
-    // the rest is the caller's promise.
+    // SAFETY: WasmEdge keeps `length` bytes behind `base` readable and writable, or readable in a
+    // region, which `HostState` does not write. By the contract of this function, nothing else uses
+    // them.
     unsafe { std::slice::from_raw_parts_mut(base, length) }
 }
 
 impl Answer {
     fn run(&self, host: &Host, call: &mut Call) -> Result<(), Trap> {
         match self {
-            // A guest that lets the host work comes to few loops.
+            // A guest that mostly calls the host reaches few loops.
             Self::Host(function, signature) => {
                 provided(*function, signature, host, call).and_then(|()| host.clock.get().check())
             }
@@ -287,13 +280,12 @@ impl Answer {
                 call.return_i32(before.unwrap_or(u32::MAX));
                 Ok(())
             }
-            Self::StackUsedUp => Err(TrapKind::StackOverflow.into()),
             Self::Clock => host.clock.get().check(),
         }
     }
 }
 
-/// Answers a function over the memory, which grows if the answer needs room.
+/// Answers a function on the memory, which grows if the answer needs more.
 fn provided(
     function: HostFunction,
     signature: &Signature,

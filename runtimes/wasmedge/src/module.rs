@@ -1,11 +1,11 @@
-//! A loaded module, and the proof that it is what its strategy says.
+//! A loaded module, and the probe of its mode.
 
 use crate::api::Settings;
 use crate::code::{COMPILER, Code, LoadedCode, changes};
 use crate::fresh::FreshInstance;
 use crate::reuse::Resident;
-use crate::rewrite::{Added, COUNTED, Changes};
-use crate::{api, signals};
+use crate::rewrite::{Added, Changes};
+use crate::{api, signals, sizes};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::Reused;
@@ -18,7 +18,7 @@ use touchstone_executor::{
     MemoryFrom, Module, Result, Strategy,
 };
 
-/// What all instances of a module share.
+/// The parts that all instances of a module share.
 pub(crate) struct Shared {
     pub(crate) engine: &'static str,
     pub(crate) settings: Settings,
@@ -26,18 +26,12 @@ pub(crate) struct Shared {
     pub(crate) exports: Exports,
     pub(crate) changes: Changes,
     pub(crate) added: Vec<Added>,
-    /// The exported global with the stack that is taken.
-    pub(crate) taken: Option<String>,
-    /// Whether the start function is an export that the host calls.
+    /// The start function is an export that the host calls.
     pub(crate) has_start: bool,
-    /// Bytes of machine stack that a call may take, 0 for the interpreter, which
-    /// takes none.
-    pub(crate) stack: u64,
     pub(crate) config: Config,
     pub(crate) strategy: Strategy,
     pub(crate) reset: ResetMethod,
-    /// What a clean memory is, where memories are ours or remapped and it can be
-    /// told from the module's bytes.
+    /// The clean memory, if memories are Touchstone's and the module's bytes determine it.
     pub(crate) template: Option<MemoryTemplate>,
     guest: GuestModule,
 }
@@ -47,12 +41,12 @@ impl Shared {
         self.guest.info()
     }
 
-    /// The host's side of a clean instance.
+    /// The host state of a clean instance.
     pub(crate) fn host(&self) -> HostState {
         HostState::new(self.info().heap_base, &self.config)
     }
 
-    /// Checks that a memory of so many bytes has the size of the template that is to look after it.
+    /// Checks that a memory has the size of its template.
     pub(crate) fn check_size(&self, bytes: usize, template: &MemoryTemplate) -> Result<()> {
         if bytes != template.whole_size() {
             let failed = Error::runtime(self.engine, "lay out the memory");
@@ -61,12 +55,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the memory at `base` is what the strategy's name says.
-    pub(crate) fn check_memory(
-        &self,
-        base: *mut u8,
-        template: Option<&MemoryTemplate>,
-    ) -> Result<String> {
+    /// Checks how the memory at `base` is mapped, and describes it.
+    pub(crate) fn check_memory(&self, base: *mut u8, template: Option<&MemoryTemplate>) -> Result<String> {
         let Some(offset) = self.guest.first_data_byte() else {
             return Ok("no data at a known place to look at".to_owned());
         };
@@ -89,11 +79,11 @@ impl Shared {
     }
 }
 
-/// A module under one strategy.
+/// A module loaded under one strategy.
 pub(crate) struct Loaded {
     shared: Arc<Shared>,
     claimed: Execution,
-    /// What was found under the memory of a live instance.
+    /// The mapping of a live instance's memory, once it was probed.
     memory: Option<String>,
 }
 
@@ -109,8 +99,7 @@ impl Loaded {
     ) -> Result<Self> {
         let wanted = changes(strategy, config);
         code.check(engine, guest, wanted)?;
-        let compiled = claimed == Execution::Compiled;
-        if compiled {
+        if claimed == Execution::Compiled {
             signals::guard(engine)?;
         }
         let settings = Settings::new(mode).map_err(Error::runtime(engine, "configure itself"))?;
@@ -125,7 +114,7 @@ impl Loaded {
             _ => None,
         };
         if config.region.is_some() {
-            // A write there has to be a fault in machine code.
+            // Only machine code faults at a write there.
             if loaded.executable == 0 {
                 return Err(Error::no_region("WasmEdge interprets the module"));
             }
@@ -142,9 +131,7 @@ impl Loaded {
             exports: Exports::of(guest),
             changes: code.changes,
             added: code.rewritten.added.clone(),
-            taken: code.rewritten.taken.clone(),
             has_start: code.rewritten.has_start,
-            stack: if compiled { code.rewritten.stack } else { 0 },
             config: config.clone(),
             strategy,
             reset,
@@ -171,8 +158,8 @@ impl Module for Loaded {
         })
     }
 
-    /// WasmEdge interprets without a word whatever it has no machine code for. Code
-    /// that it runs must have become executable when the module was loaded.
+    /// WasmEdge silently interprets code without machine code. Machine code must have become
+    /// executable when the module was loaded.
     fn probe(&mut self) -> Result<()> {
         let is_native = self.shared.code.executable > 0;
         if self.has_code() && is_native != (self.claimed == Execution::Compiled) {
@@ -195,8 +182,7 @@ impl Module for Loaded {
         if let Some(base) = base.filter(|base| !base.is_null()) {
             let wants_image = self.shared.strategy.memory != MemoryFrom::Segments;
             let template = self.shared.template.as_ref().filter(|_| wants_image);
-            // With a start function, the content is only known to each instance,
-            // which looks for itself.
+            // With a start function, each instance probes its own content.
             if template.is_some() || !wants_image {
                 self.memory = Some(self.shared.check_memory(base, template)?);
             }
@@ -220,20 +206,14 @@ impl Module for Loaded {
                      which leaves other runtimes' faults to them",
                 ),
         };
-        let stack = match (&shared.taken, self.claimed) {
-            (None, _) => "no function recurs".to_owned(),
-            (Some(_), _) => format!(
-                "recursion limited to {} KiB by code added to the guest; WasmEdge has no limit",
-                COUNTED >> 10
-            ),
-        };
         let reset = match (shared.strategy.instance, shared.reset) {
             (InstanceFrom::Recreate, ResetMethod::Segments) => "everything is dropped".to_owned(),
             (_, reset) => reset.to_string(),
         };
-        let put_back = match shared.code.executable {
-            0 => "its first size put back, what lies behind cleaned",
-            _ => "its first size put back, what lies behind cleaned and closed",
+        let put_back = match (sizes::refusal(), shared.code.executable) {
+            (Some(_), _) => "the instance is replaced by a new one",
+            (None, 0) => "its first size put back, what lies behind cleaned",
+            (None, _) => "its first size put back, what lies behind cleaned and closed",
         };
         let (instance, grown) = match (shared.strategy.instance, shared.changes.memory_of_ours) {
             (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
@@ -243,7 +223,7 @@ impl Module for Loaded {
         let memory = self.memory.as_deref().unwrap_or("not probed");
         effective
             .with("compilation", "one thread")
-            .with("stack", stack)
+            .with("stack", "the thread's; WasmEdge does not limit recursion")
             .with("instance", instance)
             .with("reset", reset)
             .with("grown memory", grown)

@@ -1,9 +1,8 @@
-//! The same call against WasmEdge's own Rust interface, without this project's
-//! contract: the raw reference for the adapter.
+//! The raw reference: the same call through WasmEdge's own Rust interface.
 //!
-//! Written as a careful user would, along the interface's documentation: compiled
-//! and loaded once, with one store; each call makes an instance, places header and
-//! input at the heap base, calls, reads the output and drops the instance.
+//! Written along the interface's documentation: compiled and loaded once, with one store. Each call
+//! makes an instance, places header and input at the heap base, calls, reads the output and drops
+//! the instance.
 
 use crate::signals::{self, Running, while_running};
 use std::collections::HashMap;
@@ -51,7 +50,7 @@ pub(crate) fn caller(
             output.extend(memory.get_data(packed as u32, (packed >> 32) as u32)?);
             Ok(())
         };
-        while_running(Running::Start, run)
+        while_running(Running::Anywhere, run)
             .map_err(|error| error.to_string())
             .map_err(Error::runtime(id, "call the guest through its raw interface"))
     })))
@@ -96,8 +95,7 @@ fn set_up(
         let builder = offered.entry(module.clone()).or_insert(builder);
         builder.with_func_by_type(&import.name, ty, stub)?;
     }
-    // The store borrows what it offers and is moved into a closure: both stay until
-    // the process ends.
+    // Leaked, because the store borrows them and is moved into a closure.
     let offered = offered
         .into_iter()
         .map(|(name, builder)| (name, Box::leak(Box::new(builder.build()))))

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use touchstone_executor::memory::{InitialContent, MemoryTemplate, Resetter, ResetterMut};
 use touchstone_executor::{Result, driver};
 
-/// An instance and what it looked like when it was new.
+/// An instance with its clean state.
 pub(crate) struct Resident {
     snapshot: Snapshot,
-    /// Dropped before the instance, whose memory it looks after.
+    /// Resets the memory of the instance; dropped before it.
     resetter: Option<Resetter>,
     running: Running,
-    /// Size of the clean memory with its region, bytes.
+    /// Bytes of the clean memory, with its region.
     size: usize,
 }
 
@@ -30,7 +30,7 @@ impl driver::Resident for Resident {
             None => None,
             Some(clean) => Some(match &shared.template {
                 Some(template) => template.clone(),
-                // A start function has run: only now the content is known.
+                // A start function has written the content.
                 None => MemoryTemplate::new(InitialContent::capture(clean), shared.reset)?,
             }),
         };
@@ -38,14 +38,13 @@ impl driver::Resident for Resident {
         if let Some(template) = &template {
             shared.check_size(running.bytes().map_or(0, |bytes| bytes.len()), template)?;
             if template.size() > 0 {
-                // SAFETY: WasmEdge's memory is page-aligned, private and, by the check
-                // above, of the template's whole size; only this instance has it, and no slice
-                // of it is alive. All that is not zero in it now is part of the template's
-                // content. It is dropped after the resetter, and written no more then.
-                // Compiled code writes to a region (`Loaded::new`), and nobody else does.
+                // SAFETY: WasmEdge's memory is page-aligned, private and, by the check above, of
+                // the template's whole size; only this instance has it, and no slice of it is alive.
+                // All that is not zero in it now is part of the template's content. It is dropped after
+                // the resetter. A region is written by compiled code only (`Loaded::new`).
                 resetter = Some(unsafe { template.install(running.base()) }?);
-                // The probe of the module has looked at a template that all instances share.
-                // Reading the list of mappings for each would cost more than making it.
+                // A shared template was probed with the module. Reading the list of mappings for each
+                // instance would cost more than making it.
                 if shared.template.is_none() {
                     shared.check_memory(running.base(), Some(template))?;
                 }

@@ -1,27 +1,22 @@
-//! What WasmEdge is given: the guest with names of ours for its imports, and with
-//! counters where WasmEdge has no limits of its own.
+//! The module that WasmEdge is given.
 //!
-//! * Imports become `host.0`, `host.1`, … WasmEdge finds them by name only, and a
-//!   module may import one name with two types.
-//! * Calls that can be part of a recursion (`calls.rs`) count the stack that they
-//!   take and ask the host to stop the guest at the limit.
-//! * Under a deadline, every function and every loop counts down, and asks the
-//!   host to look at the clock now and then.
-//! * A table, an export or a reference holds no import, but a function that calls it. WasmEdge's
-//!   compiled code takes 16 bytes of the machine's stack for each call of an import through a table,
-//!   and gives them back only when the caller returns.
+//! * Imports become `host.0`, `host.1`, …: WasmEdge finds them by name only, and a module may
+//!   import one name with two types.
+//! * Tables, references and exports hold, instead of an import, a function that calls it.
+//!   WasmEdge's compiled code takes 16 bytes of the thread's stack for each call of an import
+//!   through a table, and gives them back only when the caller returns.
 //! * `memory.grow` is a call of the host (`sizes.rs`).
-//! * A start function of a module with a memory is exported and called by the host, which first
-//!   looks whether WasmEdge could make the memory.
-//! * A memory that Touchstone resets is imported, and brings its content along where the
-//!   bytes of the module tell it.
+//! * The start function is exported and called by the host, which first checks that WasmEdge could
+//!   make the memory.
+//! * A memory that Touchstone resets is imported, and data segments with known content are left
+//!   out.
+//! * Under a deadline, every function and every loop counts down, and calls the host now and then.
 //!
-//! Under no deadline, code without recursion that grows no memory and holds no import in a table is
-//! carried over as it is.
+//! All other code is carried over byte for byte. Nothing limits recursion.
 
-use crate::calls::Calls;
-use crate::frames::Frames;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::mem::replace;
 use touchstone_executor::Error;
 use touchstone_executor::guest::{self, ADDED, GuestModule, MEMORY, is_bulk};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
@@ -30,26 +25,27 @@ use wasm_encoder::{
     FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId,
     TypeSection, ValType,
 };
-use wasmparser::{ExternalKind, FunctionBody, Operator, TypeRef};
+use wasmparser::{
+    BinaryReaderError, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator,
+    OperatorsReader, Parser, Payload, TypeRef,
+};
 
 type Infallible = core::convert::Infallible;
 type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
 
 /// Module part of every import's name.
 pub(crate) const HOST: &str = "host";
-/// Bytes of stack that counted calls may take, as `calls.rs` reckons them.
-pub(crate) const COUNTED: u64 = 512 << 10;
 /// Functions and turns of loops between two looks at the clock.
 const SLICE: i32 = 10_000;
 /// How many of these an instruction counts as that may write all of a memory or table: the host
 /// looks at the clock before each.
 const BULK: i32 = SLICE;
 
-/// What is changed beside names and recursive calls.
+/// Changes that a strategy and a configuration need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// The memory is imported, and the content of data segments is left out where it is known:
-    /// WasmEdge keeps a copy of it in each instance.
+    /// The memory is imported, and data segments with known content are left out: WasmEdge keeps a
+    /// copy of them in each instance.
     pub(crate) memory_of_ours: bool,
     /// The host looks at the clock.
     pub(crate) clock: bool,
@@ -60,30 +56,17 @@ pub(crate) struct Rewritten {
     pub(crate) wasm: Vec<u8>,
     /// The host's own imports, which come after the guest's.
     pub(crate) added: Vec<Added>,
-    /// Name of the exported global with the stack that is taken.
-    pub(crate) taken: Option<String>,
-    /// Whether the start function is exported under the name of [`start`], and not run by WasmEdge.
+    /// The start function is exported under the name of [`start`], and not run by WasmEdge.
     pub(crate) has_start: bool,
-    /// Bytes of machine stack that have to be there for a call.
-    pub(crate) stack: u64,
-    /// The most that the arguments of one call may take on the machine's stack, bytes.
-    pub(crate) arguments: u64,
 }
 
-/// An import that rewriting adds, of type `() -> ()` if nothing else is said.
+/// An import that rewriting adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// The stack is used up.
-    StackUsedUp,
-    /// Some work was done: is there time left?
+    /// Looks at the clock: `() -> ()`.
     Clock,
     /// `memory.grow`: `(i32) -> (i32)`.
     Grow,
-}
-
-/// Name of the global that counts the stack.
-fn taken() -> String {
-    format!("{ADDED}taken")
 }
 
 /// Name of the exported start function.
@@ -91,105 +74,144 @@ pub(crate) fn start() -> String {
     format!("{ADDED}start")
 }
 
-/// Rewrites a guest. `frames` are those of an earlier compilation; without any, all functions weigh
-/// what `calls.rs` reckons.
-pub(crate) fn rewrite(
-    guest: &GuestModule,
-    changes: Changes,
-    frames: &Frames,
-) -> Result<Rewritten, Error> {
-    let unreadable = guest::Error::from;
-    let mut calls = Calls::of(guest.wasm(), frames).map_err(unreadable)?;
+/// Rewrites a guest.
+pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
+    let info = guest.info();
+    let has_code = info.functions > info.imports.len();
     let mut added = Vec::new();
-    let has_code = guest.info().functions > guest.info().imports.len();
-    if !has_code {
-        // Nothing calls them.
-        calls.held_imports.clear();
-    }
-    added.extend(calls.recursive.then_some(Added::StackUsedUp));
     added.extend((changes.clock && has_code).then_some(Added::Clock));
-    added.extend(guest.info().grows_memory.then_some(Added::Grow));
-    let stack = calls.uncounted + if calls.recursive { COUNTED } else { 0 };
-    let stack = stack * calls.factor;
-    let counts = calls.recursive.then(taken);
-    let arguments = calls.arguments;
+    added.extend(info.grows_memory.then_some(Added::Grow));
+    let (wasm, start) = match guest.without_start()? {
+        // It may write to the memory: the segments stay.
+        Some((wasm, start)) => (Cow::Owned(wasm), Some(start)),
+        None if changes.memory_of_ours && info.image_refusal().is_none() => {
+            (Cow::Owned(guest.without_data()?), None)
+        }
+        None => (Cow::Borrowed(guest.wasm()), None),
+    };
+    let (import_types, held_imports) = imports(guest).map_err(guest::Error::from)?;
     let mut rewriter = Rewriter {
         guest,
         changes,
-        calls,
         added,
-        imported: guest.info().imports.len() as u32,
+        import_types,
+        held_imports,
         types: 0,
         globals: 0,
-        imports_done: false,
-        globals_done: false,
-        body: 0,
-        start: None,
+        has_imports: false,
+        has_globals: false,
+        has_exports: false,
+        start,
     };
-    let mut wasm = Cow::Borrowed(guest.wasm());
-    if guest.info().memory.is_some()
-        && let Some((without, start)) = guest.without_start()?
-    {
-        // It may write to the memory: the segments stay.
-        (wasm, rewriter.start) = (Cow::Owned(without), Some(start));
-    } else if changes.memory_of_ours && guest.info().image_refusal().is_none() {
-        wasm = Cow::Owned(guest.without_data()?);
-    }
     let mut module = Module::new();
-    rewriter.parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm).map_err(
-        |error| Error::unhostable(format!("it cannot be rewritten for WasmEdge: {error}")),
-    )?;
-    let has_start = rewriter.start.is_some();
-    let (wasm, added) = (module.finish(), rewriter.added);
-    Ok(Rewritten { wasm, added, taken: counts, has_start, stack, arguments })
+    rewriter.parse_core_module(&mut module, Parser::new(0), &wasm).map_err(|error| {
+        Error::unhostable(format!("it cannot be rewritten for WasmEdge: {error}"))
+    })?;
+    let added = rewriter.added;
+    Ok(Rewritten { wasm: module.finish(), added, has_start: start.is_some() })
+}
+
+/// The types of the imported functions, and the imports that a table, a global or a reference may
+/// come to hold, in ascending order.
+fn imports(guest: &GuestModule) -> Result<(Vec<u32>, Vec<u32>), BinaryReaderError> {
+    let (mut types, mut held) = (Vec::new(), BTreeSet::new());
+    for payload in Parser::new(0).parse_all(guest.wasm()) {
+        match payload? {
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    if let TypeRef::Func(ty) = import?.ty {
+                        types.push(ty);
+                    }
+                }
+            }
+            Payload::GlobalSection(section) => {
+                for global in section {
+                    references(global?.init_expr.get_operators_reader(), &mut held)?;
+                }
+            }
+            Payload::ElementSection(section) => {
+                for element in section {
+                    let element = element?;
+                    match element.items {
+                        // Only `ref.func` uses them, which is looked for in the code.
+                        _ if matches!(element.kind, ElementKind::Declared) => {}
+                        ElementItems::Functions(functions) => {
+                            for function in functions {
+                                held.insert(function?);
+                            }
+                        }
+                        ElementItems::Expressions(_, expressions) => {
+                            for expression in expressions {
+                                references(expression?.get_operators_reader(), &mut held)?;
+                            }
+                        }
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                references(body.get_operators_reader()?, &mut held)?;
+            }
+            _ => {}
+        }
+    }
+    let has_code = guest.info().functions > types.len();
+    held.retain(|function| has_code && (*function as usize) < types.len());
+    Ok((types, held.into_iter().collect()))
+}
+
+/// Adds the functions that `ref.func` names.
+fn references(
+    mut operators: OperatorsReader<'_>,
+    held: &mut BTreeSet<u32>,
+) -> Result<(), BinaryReaderError> {
+    while !operators.eof() {
+        if let Operator::RefFunc { function_index } = operators.read()? {
+            held.insert(function_index);
+        }
+    }
+    Ok(())
 }
 
 struct Rewriter<'a> {
     guest: &'a GuestModule,
     changes: Changes,
-    calls: Calls,
     added: Vec<Added>,
-    /// Functions that the guest imports.
-    imported: u32,
-    /// Types of the guest; those of the added functions come behind.
+    /// Types of the functions that the guest imports.
+    import_types: Vec<u32>,
+    /// Imports that are wrapped in a function, in ascending order.
+    held_imports: Vec<u32>,
+    /// Number of the guest's types, which those of the added functions follow.
     types: u32,
-    /// Globals of the guest; the added ones come behind.
+    /// Number of the guest's globals, which the added one follows.
     globals: u32,
-    imports_done: bool,
-    globals_done: bool,
-    /// Functions whose bodies were carried over.
-    body: u32,
-    /// The guest's start function, where it becomes an export.
+    /// These sections were written.
+    has_imports: bool,
+    has_globals: bool,
+    has_exports: bool,
+    /// The guest's start function, which becomes an export.
     start: Option<u32>,
 }
 
 impl Rewriter<'_> {
+    /// Number of functions that the guest imports.
+    fn imported(&self) -> u32 {
+        self.import_types.len() as u32
+    }
+
     /// Index of an added import among the functions.
     fn added(&self, wanted: Added) -> Option<u32> {
         let position = self.added.iter().position(|added| *added == wanted)?;
-        Some(self.imported + position as u32)
+        Some(self.imported() + position as u32)
     }
 
-    /// Index of the function that a table holds for an import.
+    /// Index of the function that wraps an import.
     fn held(&self, import: u32) -> Option<u32> {
-        let all = &self.calls.held_imports;
-        let position = all.binary_search_by_key(&import, |held| held.0).ok()?;
+        let position = self.held_imports.binary_search(&import).ok()?;
         let functions = self.guest.info().functions as u32 + self.added.len() as u32;
         Some(functions + position as u32)
     }
 
-    /// Index of the global that counts the stack.
-    fn taken(&self) -> u32 {
-        self.globals
-    }
-
-    /// Index of the global that counts down to the next look at the clock.
-    fn left(&self) -> u32 {
-        self.globals + u32::from(self.calls.recursive)
-    }
-
-    fn imports(&mut self) -> Step<ImportSection> {
-        self.imports_done = true;
+    fn imports(&self) -> ImportSection {
         let mut section = ImportSection::new();
         if let (Some(limits), true) = (self.guest.info().memory, self.changes.memory_of_ours) {
             let ty = wasm_encoder::MemoryType {
@@ -201,41 +223,33 @@ impl Rewriter<'_> {
             };
             section.import(HOST, MEMORY, ty);
         }
-        let mut types = Vec::new();
-        for payload in wasmparser::Parser::new(0).parse_all(self.guest.wasm()) {
-            if let wasmparser::Payload::ImportSection(imports) = payload? {
-                for import in imports.into_imports() {
-                    if let TypeRef::Func(ty) = import?.ty {
-                        types.push(ty);
-                    }
-                }
-            }
-        }
-        types.extend(self.added.iter().map(|added| match added {
-            Added::StackUsedUp | Added::Clock => self.types,
+        let added = self.added.iter().map(|added| match added {
+            Added::Clock => self.types,
             Added::Grow => self.types + 1,
-        }));
-        for (index, ty) in types.into_iter().enumerate() {
+        });
+        for (index, ty) in self.import_types.iter().copied().chain(added).enumerate() {
             section.import(HOST, &index.to_string(), EntityType::Function(ty));
         }
-        Ok(section)
+        section
     }
 
-    fn append_globals(&mut self, globals: &mut GlobalSection) {
-        self.globals_done = true;
-        self.globals = globals.len();
-        let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
-        if self.calls.recursive {
-            globals.global(ty, &ConstExpr::i32_const(0));
-        }
+    fn add_global(&self, globals: &mut GlobalSection) {
         if self.added(Added::Clock).is_some() {
+            let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
             globals.global(ty, &ConstExpr::i32_const(SLICE));
         }
     }
 
-    /// Counts down, and asks the host at the end.
+    fn add_export(&mut self, exports: &mut ExportSection) -> Step {
+        if let Some(function) = self.start {
+            exports.export(&start(), ExportKind::Func, self.function_index(function)?);
+        }
+        Ok(())
+    }
+
+    /// Counts down, and calls the host at the end.
     fn count_down(&self, function: &mut Function, by: i32) {
-        let (Some(clock), left) = (self.added(Added::Clock), self.left()) else { return };
+        let (Some(clock), left) = (self.added(Added::Clock), self.globals) else { return };
         for instruction in [
             Instruction::GlobalGet(left),
             Instruction::I32Const(by),
@@ -253,48 +267,6 @@ impl Rewriter<'_> {
             function.instruction(&instruction);
         }
     }
-
-    /// Takes stack before a call, and asks the host when it is used up.
-    fn take(&self, function: &mut Function, bytes: i32) {
-        let (Some(used_up), taken) = (self.added(Added::StackUsedUp), self.taken()) else { return };
-        for instruction in [
-            Instruction::GlobalGet(taken),
-            Instruction::I32Const(bytes),
-            Instruction::I32Add,
-            Instruction::GlobalSet(taken),
-            Instruction::GlobalGet(taken),
-            Instruction::I32Const(COUNTED as i32),
-            Instruction::I32GtU,
-            Instruction::If(BlockType::Empty),
-            Instruction::Call(used_up),
-            Instruction::End,
-        ] {
-            function.instruction(&instruction);
-        }
-    }
-
-    /// Gives back after a call what it took.
-    fn give_back(&self, function: &mut Function, bytes: i32) {
-        let taken = self.taken();
-        for instruction in [
-            Instruction::GlobalGet(taken),
-            Instruction::I32Const(bytes),
-            Instruction::I32Sub,
-            Instruction::GlobalSet(taken),
-        ] {
-            function.instruction(&instruction);
-        }
-    }
-
-    /// Bytes that a call counts, no more than what stops the guest at once.
-    fn counted(&self, caller: u32, operator: &Operator<'_>) -> Option<i32> {
-        let bytes = match operator {
-            Operator::Call { function_index } => self.calls.direct(caller, *function_index),
-            Operator::CallIndirect { type_index, .. } => self.calls.indirect(caller, *type_index),
-            _ => None,
-        };
-        bytes.map(|bytes| bytes.min(COUNTED + 1) as i32)
-    }
 }
 
 impl Reencode for Rewriter<'_> {
@@ -304,7 +276,7 @@ impl Reencode for Rewriter<'_> {
         if let Some(held) = self.held(index) {
             return Ok(held);
         }
-        let behind = if index < self.imported { 0 } else { self.added.len() as u32 };
+        let behind = if index < self.imported() { 0 } else { self.added.len() as u32 };
         Ok(index + behind)
     }
 
@@ -328,8 +300,8 @@ impl Reencode for Rewriter<'_> {
         section: wasmparser::FunctionSectionReader<'_>,
     ) -> Step {
         utils::parse_function_section(self, functions, section)?;
-        for (_, ty, _) in &self.calls.held_imports {
-            functions.function(*ty);
+        for import in &self.held_imports {
+            functions.function(self.import_types[*import as usize]);
         }
         Ok(())
     }
@@ -340,9 +312,10 @@ impl Reencode for Rewriter<'_> {
         section: wasmparser::CodeSectionReader<'_>,
     ) -> Step {
         utils::parse_code_section(self, code, section)?;
-        for (import, _, params) in &self.calls.held_imports {
+        for import in &self.held_imports {
+            let signature = self.guest.info().imports[*import as usize].signature.as_ref();
             let mut function = Function::new([]);
-            for param in 0..*params {
+            for param in 0..signature.map_or(0, |ty| ty.params.len()) as u32 {
                 function.instruction(&Instruction::LocalGet(param));
             }
             function.instruction(&Instruction::Call(*import)).instruction(&Instruction::End);
@@ -356,11 +329,12 @@ impl Reencode for Rewriter<'_> {
         imports: &mut ImportSection,
         _: wasmparser::ImportSectionReader<'_>,
     ) -> Step {
-        *imports = self.imports()?;
+        self.has_imports = true;
+        *imports = self.imports();
         Ok(())
     }
 
-    /// Sections that the guest does not have.
+    /// Adds the sections that the guest lacks.
     fn intersperse_section_hook(
         &mut self,
         module: &mut Module,
@@ -368,17 +342,24 @@ impl Reencode for Rewriter<'_> {
         before: Option<SectionId>,
     ) -> Step {
         let next = before.map_or(u8::MAX, order);
-        if !self.imports_done && next > order(SectionId::Import) {
-            let imports = self.imports()?;
+        if next > order(SectionId::Import) && !replace(&mut self.has_imports, true) {
+            let imports = self.imports();
             if !imports.is_empty() {
                 module.section(&imports);
             }
         }
-        if !self.globals_done && next > order(SectionId::Global) {
+        if next > order(SectionId::Global) && !replace(&mut self.has_globals, true) {
             let mut globals = GlobalSection::new();
-            self.append_globals(&mut globals);
+            self.add_global(&mut globals);
             if !globals.is_empty() {
                 module.section(&globals);
+            }
+        }
+        if next > order(SectionId::Export) && !replace(&mut self.has_exports, true) {
+            let mut exports = ExportSection::new();
+            self.add_export(&mut exports)?;
+            if !exports.is_empty() {
+                module.section(&exports);
             }
         }
         Ok(())
@@ -400,17 +381,20 @@ impl Reencode for Rewriter<'_> {
         globals: &mut GlobalSection,
         section: wasmparser::GlobalSectionReader<'_>,
     ) -> Step {
+        self.has_globals = true;
         utils::parse_global_section(self, globals, section)?;
-        self.append_globals(globals);
+        self.globals = globals.len();
+        self.add_global(globals);
         Ok(())
     }
 
-    /// What the host calls or resets; a name costs at every instantiation.
+    /// Keeps what the host calls or resets; a name costs at every instantiation.
     fn parse_export_section(
         &mut self,
         exports: &mut ExportSection,
         section: wasmparser::ExportSectionReader<'_>,
     ) -> Step {
+        self.has_exports = true;
         for export in section {
             let export = export?;
             let (kind, index) = match export.kind {
@@ -434,43 +418,33 @@ impl Reencode for Rewriter<'_> {
             };
             exports.export(export.name, kind, index);
         }
-        if let Some(function) = self.start {
-            exports.export(&start(), ExportKind::Func, self.function_index(function)?);
-        }
-        if self.calls.recursive {
-            exports.export(&taken(), ExportKind::Global, self.taken());
-        }
-        Ok(())
+        self.add_export(exports)
     }
 
     fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Step {
-        let caller = self.imported + self.body;
-        self.body += 1;
+        if self.added.is_empty() && self.held_imports.is_empty() {
+            // Every index is what it was.
+            code.raw(body.as_bytes());
+            return Ok(());
+        }
         let mut function = self.new_function_with_parsed_locals(&body)?;
         let mut operators = body.get_operators_reader()?;
         self.count_down(&mut function, 1);
         while !operators.eof() {
             let operator = operators.read()?;
             let is_loop = matches!(operator, Operator::Loop { .. });
-            let counted = self.counted(caller, &operator);
             if is_bulk(&operator) {
                 self.count_down(&mut function, BULK);
             }
-            if let Some(bytes) = counted {
-                self.take(&mut function, bytes);
-            }
             let instruction = match (&operator, self.added(Added::Grow)) {
                 (Operator::MemoryGrow { .. }, Some(grow)) => Instruction::Call(grow),
-                // Nothing stands in front of an import that is called by its name and returned from.
-                (Operator::Call { function_index }, _) if *function_index < self.imported => {
+                // A direct call needs no wrapper.
+                (Operator::Call { function_index }, _) if *function_index < self.imported() => {
                     Instruction::Call(*function_index)
                 }
                 _ => self.instruction(operator)?,
             };
             function.instruction(&instruction);
-            if let Some(bytes) = counted {
-                self.give_back(&mut function, bytes);
-            }
             if is_loop {
                 self.count_down(&mut function, 1);
             }
@@ -479,7 +453,7 @@ impl Reencode for Rewriter<'_> {
         Ok(())
     }
 
-    /// Nothing but names, which WasmEdge would only carry along.
+    /// Drops custom sections, which WasmEdge would only carry along.
     fn parse_custom_section(
         &mut self,
         _: &mut Module,

@@ -4,7 +4,7 @@ use crate::api::{self, Function, Memory};
 use crate::host::bytes;
 use crate::signals::{Running as Whose, while_running};
 use crate::slot::{MAKE_MEMORY, Slot};
-use crate::{rewrite, stack, trap};
+use crate::{rewrite, trap};
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
@@ -14,31 +14,29 @@ use wasmedge_sys::ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
-/// A slot with an instance in it.
+/// A slot with an instance.
 pub(crate) struct Running {
     pub(crate) slot: Slot,
     memory: Option<Memory>,
-    /// Where the memory starts; WasmEdge reserves its addresses once and grows in
-    /// place.
+    /// The start of the memory, which grows in place.
     base: usize,
-    /// Exported functions by handle, found when they are first called.
+    /// Exported functions by handle, found at their first call.
     entries: Vec<Option<Function>>,
     params: Vec<ffi::WasmEdge_Value>,
     results: Vec<ffi::WasmEdge_Value>,
 }
 
-// SAFETY: the functions and the memory are of the slot's instance, and values hold numbers,
-// null, and references to what is the instance's own; a slot may be sent.
+// SAFETY: functions, memory and references in values are of the slot's instance, and a slot is
+// `Send`.
 unsafe impl Send for Running {}
 
 impl Running {
-    /// Without an instance yet.
     pub(crate) fn new(slot: Slot) -> Self {
         let entries = vec![None; slot.shared.exports.iter().count()];
         Self { slot, memory: None, base: 0, entries, params: Vec::new(), results: Vec::new() }
     }
 
-    /// A new instance in the place of an old one.
+    /// Replaces the instance by a new one.
     pub(crate) fn renew(&mut self) -> Result<()> {
         self.clear();
         self.slot.instantiate()?;
@@ -59,7 +57,7 @@ impl Running {
         self.start()
     }
 
-    /// Runs the start function, where WasmEdge has not done it.
+    /// Runs the start function.
     fn start(&self) -> Result<()> {
         let shared = &self.slot.shared;
         if !shared.has_start {
@@ -74,7 +72,6 @@ impl Running {
         ended.map_err(|trap| Error::Instantiation { trap })
     }
 
-    /// Drops the instance.
     pub(crate) fn clear(&mut self) {
         self.memory = None;
         self.base = 0;
@@ -82,16 +79,15 @@ impl Running {
         self.slot.clear();
     }
 
-    /// The guest's memory, where there is one.
     pub(crate) fn bytes(&mut self) -> Option<&mut [u8]> {
         let memory = self.memory?;
-        // SAFETY: the memory is of the slot's instance; no guest runs while this is
-        // borrowed, and whatever grows or remaps the memory borrows this as well.
+        // SAFETY: the memory is of the slot's instance; no guest runs while this is borrowed, and
+        // all that grows or remaps the memory borrows this mutably.
         Some(unsafe { bytes(memory.as_ptr()) })
     }
 
-    /// Makes the memory clean by what looks after it, and of `size` bytes, which it had
-    /// before; `false` where that cannot be done and this is not to be used any more.
+    /// Resets the memory to its clean content and `size` bytes; `false` if that is impossible, and
+    /// this must not be used any more.
     pub(crate) fn reset_memory(
         &mut self,
         size: usize,
@@ -99,13 +95,12 @@ impl Running {
     ) -> Result<bool> {
         match self.memory {
             // SAFETY: the memory is the only one of the slot's instances; no guest runs and no
-            // slice of it is alive while this is borrowed. Resetters are made for its start.
+            // slice of it is alive while this is borrowed. Resetters are installed at its start.
             Some(memory) => unsafe { self.slot.kept().reset(memory, size, resetter) },
             None => Ok(size == 0),
         }
     }
 
-    /// Where the memory starts.
     pub(crate) fn base(&self) -> *mut u8 {
         self.base as *mut u8
     }
@@ -118,7 +113,6 @@ impl Running {
         }
     }
 
-    /// Looks a function up by its name, which is WasmEdge's only way.
     fn find_entry(&mut self, index: u32) -> Result<Function> {
         let shared = &self.slot.shared;
         let export = shared.exports.get(index).ok_or(FOREIGN)?;
@@ -131,7 +125,7 @@ impl Running {
     }
 }
 
-/// Calls a function, with this thread counted as the guest's meanwhile.
+/// Calls a function of the guest.
 fn invoke(
     slot: &Slot,
     base: usize,
@@ -140,14 +134,11 @@ fn invoke(
     results: &mut [ffi::WasmEdge_Value],
 ) -> Result<Result<(), Trap>> {
     let shared = &slot.shared;
-    if shared.stack > 0 {
-        stack::check(shared.engine, shared.stack)?;
-    }
     if shared.config.deadline.is_some() {
         slot.start_clock();
     }
-    // SAFETY: the function is of the instance that lives in the slot, `params` and
-    // `results` are as long as is said, and WasmEdge checks their types.
+    // SAFETY: the function is of the live instance in the slot, the lengths are those of `params`
+    // and `results`, and WasmEdge checks their types.
     let ended = while_running(Whose::Guest(base), || unsafe {
         api::check(ffi::WasmEdge_ExecutorInvoke(
             slot.executor().as_ptr(),
@@ -162,16 +153,14 @@ fn invoke(
         Ok(()) => Ok(Ok(())),
         Err(failure) => {
             let stop = slot.take_stop();
-            slot.forget_taken_stack()?;
             trap::sort(shared.engine, failure, stop).map(Err)
         }
     }
 }
 
-/// Where a memory starts.
+/// The start of a memory.
 pub(crate) fn start_of(memory: Memory) -> usize {
-    // SAFETY: the memory is of a live instance; of zero bytes at its start only the
-    // address is asked for.
+    // SAFETY: the memory is of a live instance; a length of zero asks for the address alone.
     unsafe { ffi::WasmEdge_MemoryInstanceGetPointer(memory.as_ptr(), 0, 0) as usize }
 }
 
@@ -182,7 +171,7 @@ impl Live for Running {
 
     fn shown_memory(&mut self) -> Option<&[u8]> {
         // SAFETY: the memory is the only one of the slot's instances, no guest runs while this is
-        // borrowed, and this is its start.
+        // borrowed, and `base` is its start.
         let shown = unsafe { self.slot.kept().show(self.base()) };
         self.bytes().filter(|bytes| shown && !bytes.is_empty()).map(|bytes| &*bytes)
     }
@@ -193,8 +182,8 @@ impl Live for Running {
 
     fn grow_memory(&mut self, pages: u32) -> bool {
         self.memory.is_some_and(|memory| {
-            // SAFETY: the memory is of the slot's instance, and nobody has a slice of
-            // it while this is borrowed.
+            // SAFETY: the memory is of the slot's instance, and no slice of it is alive while this
+            // is borrowed mutably.
             unsafe { self.slot.kept().grow(memory, pages) }.is_some()
         })
     }
@@ -250,12 +239,12 @@ impl Live for Running {
 }
 
 fn to_wasmedge(value: Value) -> ffi::WasmEdge_Value {
-    // SAFETY: each makes a value of a number or null.
+    // SAFETY: makes values of numbers or null.
     unsafe {
         match value {
             Value::I32(value) => ffi::WasmEdge_ValueGenI32(value),
             Value::I64(value) => ffi::WasmEdge_ValueGenI64(value),
-            // A float may lose the payload of a NaN on its way; bits do not.
+            // As bits, which keep the payload of a NaN.
             Value::F32(bits) => {
                 ffi::WasmEdge_Value { Value: bits.into(), Type: ffi::WasmEdge_ValTypeGenF32() }
             }
@@ -272,7 +261,7 @@ fn to_wasmedge(value: Value) -> ffi::WasmEdge_Value {
     }
 }
 
-/// The content of a value, of the type that was asked for.
+/// The content of a value, with the type of `asked`.
 fn from_wasmedge(asked: Value, found: ffi::WasmEdge_Value) -> Value {
     match asked {
         Value::I32(_) => Value::I32(found.Value as i32),

@@ -21,34 +21,32 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
-/// The signals by which compiled code traps.
+/// The signals of traps in compiled code.
 const SIGNALS: [c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE];
-/// Bytes behind a memory's start that an access can reach: an index and an offset
-/// of 32 bits each, and the bytes of the largest value.
+/// Bytes behind a memory's start that an access can reach: an index and an offset of 32 bits each,
+/// and the largest value.
 const REACH: usize = (8 << 30) + 16;
 
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// What the guest on a thread can fault at.
+/// The addresses at which the guest on a thread can fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Running {
-    /// No guest is running: host code is.
+    /// None: host code runs.
     Nothing,
-    /// A guest with its memory at this address, 0 without a memory.
+    /// Those of a memory that starts here; 0 is no memory.
     Guest(usize),
-    /// A module is being instantiated; where its memory lies is not known yet.
-    Start,
+    /// Any: the address of the memory is unknown.
+    Anywhere,
 }
 
 thread_local! {
-    // Without a destructor and initialised at compile time: reading it in a
-    // signal handler is reading a word of this thread's memory.
+    // A signal handler may read it: no destructor, and initialised at compile time.
     static RUNNING: Cell<Running> = const { Cell::new(Running::Nothing) };
 }
 
-/// Runs `work` while this thread counts as running what is said.
+/// Runs `work`, in which this thread can fault at these addresses.
 pub(crate) fn while_running<T>(what: Running, work: impl FnOnce() -> T) -> T {
-    /// Also when `work` panics.
     struct Restore(Running);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -59,7 +57,7 @@ pub(crate) fn while_running<T>(what: Running, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The handlers that ours chooses between, for each of `SIGNALS`.
+/// The handlers that Touchstone's calls, for each of `SIGNALS`.
 struct Handlers {
     wasmedge: [Handler; 3],
     before: [libc::sigaction; 3],
@@ -88,8 +86,7 @@ fn start() -> Result<(), String> {
         if !is_of_wasmedge(action.sa_sigaction) || action.sa_flags & libc::SA_SIGINFO == 0 {
             return Err("another runtime installed its own in the same moment".to_owned());
         }
-        // SAFETY: the kernel says that a function is installed there, and the flag
-        // says that it is of this type.
+        // SAFETY: the kernel reports an installed function, whose type SA_SIGINFO tells.
         *handler = Some(unsafe {
             std::mem::transmute::<libc::sighandler_t, Handler>(action.sa_sigaction)
         });
@@ -103,9 +100,9 @@ fn start() -> Result<(), String> {
     let before = [at_segv, at_bus, at_fpe];
     let _ = HANDLERS.set(Handlers { wasmedge: [segv, bus, fpe], before });
     for signal in SIGNALS {
-        // SAFETY: `dispatch` is of the type that SA_SIGINFO asks for, does only what
-        // is allowed in a handler, and finds HANDLERS set. SA_ONSTACK, because the
-        // handler before may have to report an exhausted stack.
+        // SAFETY: `dispatch` has the type of SA_SIGINFO, does only what is allowed in a handler,
+        // and finds HANDLERS set. SA_ONSTACK, because an earlier handler may report an exhausted
+        // stack.
         let failed = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = dispatch as Handler as libc::sighandler_t;
@@ -120,13 +117,12 @@ fn start() -> Result<(), String> {
     Ok(())
 }
 
-/// What is installed for each of the signals.
+/// The action installed for each of the signals.
 fn installed(signals: &[c_int]) -> Result<Vec<libc::sigaction>, String> {
     signals
         .iter()
         .map(|signal| {
-            // SAFETY: a `sigaction` of zeros is a valid one, and is written to; nothing
-            // is changed.
+            // SAFETY: a `sigaction` of zeros is valid and is written to; no handler changes.
             let (asked, action) = unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 (libc::sigaction(*signal, std::ptr::null(), &raw mut action), action)
@@ -137,59 +133,56 @@ fn installed(signals: &[c_int]) -> Result<Vec<libc::sigaction>, String> {
         .ok_or_else(|| std::io::Error::last_os_error().to_string())
 }
 
-/// LLVM, on its first compilation in a process, puts handlers of its own in the
-/// place of everybody's, those of `SIGNALS` and many others. It does so once.
+/// Restores the handlers that LLVM replaced at its first compilation in the process, except those
+/// of `SIGNALS`.
 fn give_back(signals: &[c_int], before: &[libc::sigaction]) {
     let now = installed(signals).unwrap_or_default();
     for ((signal, old), new) in signals.iter().zip(before).zip(now) {
         if !SIGNALS.contains(signal) && old.sa_sigaction != new.sa_sigaction {
-            // SAFETY: puts back what was there a moment ago.
+            // SAFETY: `old` was the installed action.
             unsafe { libc::sigaction(*signal, old, std::ptr::null_mut()) };
         }
     }
 }
 
-/// Whether an address lies in the library, like one of its functions.
+/// `true` if an address lies in the library.
 fn is_of_wasmedge(address: usize) -> bool {
     let base = |address: *const c_void| {
-        // SAFETY: `dladdr` looks the address up among the loaded objects, whatever
-        // it is, and writes to `info`.
+        // SAFETY: `dladdr` accepts any address and writes to `info`.
         unsafe {
             let mut info: libc::Dl_info = std::mem::zeroed();
             (libc::dladdr(address, &raw mut info) != 0).then_some(info.dli_fbase)
         }
     };
-    // The address of a function of a shared library may be that of a stub of
-    // ours; what the library itself calls by a pointer is not.
+    // By its name: a Rust function pointer may lead to a stub in this program.
     // SAFETY: the name ends with a zero.
     let known = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"WasmEdge_VersionGet".as_ptr()) };
     !known.is_null() && base(known).is_some() && base(address as *const c_void) == base(known)
 }
 
-/// The handler: decides whose the fault is.
+/// Routes a fault to WasmEdge or to the earlier handler.
 ///
-/// Only reads of this thread's and of constant memory, and at most one system
-/// call: everything here is allowed in a handler.
+/// Reads thread-local and constant memory, and makes at most one system call: all of it is allowed
+/// in a handler.
 unsafe extern "C" fn dispatch(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(handlers) = HANDLERS.get() else { return };
     let Some(index) = SIGNALS.iter().position(|known| *known == signal) else { return };
-    // SAFETY: the kernel gives a valid `info`, whose address is set for these three
-    // signals; positive codes are those of the kernel, others come from `kill`.
+    // SAFETY: the kernel passes a valid `info`, with an address for these three signals. Codes
+    // above zero come from the kernel, others from `kill`.
     let (address, by_kernel) = unsafe { ((*info).si_addr() as usize, (*info).si_code > 0) };
     let of_guest = by_kernel
         && match RUNNING.get() {
             Running::Nothing => false,
-            Running::Start => true,
+            Running::Anywhere => true,
             Running::Guest(_) if signal == libc::SIGFPE => true,
             Running::Guest(memory) => {
                 memory != 0 && (memory..memory.saturating_add(REACH)).contains(&address)
             }
         };
     if of_guest {
-        // SAFETY: this thread is inside a call of WasmEdge's that waits for exactly
-        // this: its handler jumps back into that call and does not return. No frame
-        // of ours but this one, which owns nothing, is jumped over: while a host
-        // function runs, `RUNNING` is `Nothing`.
+        // SAFETY: this thread is inside a call of WasmEdge's that expects this: its handler jumps
+        // back into that call and does not return. Of our frames it jumps over this one alone,
+        // which owns nothing: while a host function runs, `RUNNING` is `Nothing`.
         unsafe {
             touchstone_end_of_trace(signal, info, context, handlers.wasmedge[index]);
         }
@@ -197,8 +190,7 @@ unsafe extern "C" fn dispatch(signal: c_int, info: *mut libc::siginfo_t, context
     }
     let before = &handlers.before[index];
     match before.sa_sigaction {
-        // A handler that returns from a fault gets the same fault again: with the
-        // default in place, the process then ends as it would have without us.
+        // The fault happens again when this handler returns, and then ends the process.
         libc::SIG_DFL | libc::SIG_IGN => {
             // SAFETY: a `sigaction` of zeros is the default action.
             unsafe {
@@ -207,27 +199,25 @@ unsafe extern "C" fn dispatch(signal: c_int, info: *mut libc::siginfo_t, context
             }
         }
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: the flag says that the handler is of this type.
+            // SAFETY: SA_SIGINFO tells the handler's type.
             let handler = unsafe { std::mem::transmute::<libc::sighandler_t, Handler>(handler) };
-            // SAFETY: it gets what the kernel gave.
+            // SAFETY: these are the kernel's arguments.
             unsafe { handler(signal, info, context) };
         }
         handler => {
-            // SAFETY: without the flag it is of the older type.
+            // SAFETY: without SA_SIGINFO, handlers have this type.
             let handler = unsafe {
                 std::mem::transmute::<libc::sighandler_t, unsafe extern "C" fn(c_int)>(handler)
             };
-            // SAFETY: as above.
+            // SAFETY: this is the kernel's argument.
             unsafe { handler(signal) };
         }
     }
 }
 
-// Calls its fourth argument with the other three. WasmEdge's handler first walks
-// up the stack, for a message, and takes a lock of the unwinder's for the guest's
-// frames, which must not happen in a handler: threads that trapped at once were
-// seen to wait for it for ever. Nothing says how to walk on from this function, so
-// the walk ends here.
+// Calls its fourth argument with the other three. WasmEdge's handler first walks up the stack for a
+// message, and takes a lock of the unwinder for the guest's frames: threads that trapped at the
+// same time deadlocked. This function has no unwind information, so the walk ends here.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".text",
@@ -264,7 +254,7 @@ unsafe extern "C" {
     );
 }
 
-/// A module that calls the host.
+/// A module whose function calls the host.
 const CALLS_THE_HOST: &[u8] = &[
     0, b'a', b's', b'm', 1, 0, 0, 0, // magic and version
     1, 4, 1, 0x60, 0, 0, // a type: () -> ()
@@ -290,7 +280,7 @@ fn start_guardian() -> Result<(), String> {
 
 type Ready = SyncSender<Result<(), String>>;
 
-/// Comes back only when something fails.
+/// Returns only on failure.
 fn enter_and_stay(ready: &Ready) -> Result<(), String> {
     let mode: RunMode = ffi::WasmEdge_RunMode_AOT;
     let bytes = api::compile(CALLS_THE_HOST, ffi::WasmEdge_CompilerOptimizationLevel_O0)?;
@@ -299,8 +289,8 @@ fn enter_and_stay(ready: &Ready) -> Result<(), String> {
     let (executor, store) = (Executor::new(&settings)?, Store::new()?);
     let imports = Instance::collection("h")?;
     let data: *const Ready = ready;
-    // SAFETY: `ready` lives longer than `imports`, and `stay` takes it as what it is.
-    // The store is used once, while `imports` lives; the instance is dropped first.
+    // SAFETY: `ready` outlives `imports`, and `stay` takes a `Ready`. The store is used once, while
+    // `imports` lives; the instance is dropped first.
     unsafe {
         imports.add_function("f", (&[], &[]), Some(stay), data.cast_mut().cast())?;
         executor.offer(&store, &imports).map_err(|failure| failure.to_string())?;
@@ -319,14 +309,14 @@ fn enter_and_stay(ready: &Ready) -> Result<(), String> {
     }
 }
 
-/// The host function that the guardian stays in.
+/// The host function in which the guardian stays.
 unsafe extern "C" fn stay(
     data: *mut c_void,
     _: *const ffi::WasmEdge_CallingFrameContext,
     _: *const ffi::WasmEdge_Value,
     _: *mut ffi::WasmEdge_Value,
 ) -> ffi::WasmEdge_Result {
-    // SAFETY: `enter_and_stay` gave a `Ready` that outlives this call.
+    // SAFETY: `enter_and_stay` passed a `Ready` that outlives this call.
     let ready = unsafe { &*data.cast_const().cast::<Ready>() };
     let _ = ready.send(Ok(()));
     loop {

@@ -1,75 +1,120 @@
-//! Growing a memory, and putting back its size after the call.
+//! Growing a memory, and restoring its size after the call.
 //!
-//! WasmEdge's memories only grow: the number of pages lies in the limits of the memory's
-//! type, and no function lowers it. The interpreter's bounds checks, `memory.size`,
-//! `memory.grow` and the C interface read it from there alone; compiled code checks no
-//! bounds and faults at pages without access. Between calls nothing of the guest runs that
-//! could remember another size. So a memory whose number of pages is put back is in size the
-//! memory that it was, provided that compiled code has no access to what lies behind.
+//! WasmEdge's memories only grow: the number of pages lies in the limits of the memory's type, and
+//! no function lowers it. The interpreter's bounds checks, `memory.size`, `memory.grow` and the C
+//! interface read it from there alone; compiled code checks no bounds and faults at pages without
+//! access. Between calls nothing of the guest runs that could keep another size. So a memory whose
+//! number of pages is restored has its first size, provided that compiled code has no access to
+//! what lies behind.
 //!
-//! WasmEdge maps new pages over those that a memory grows by, so that each has a page fault
-//! again. `memory.grow` is therefore a call of the host. A size that the memory had before it
-//! gets by opening what is still mapped there, all zero by then ([`GrowthSteps`]).
+//! WasmEdge maps new pages over those that a memory grows by, so that each has a page fault again.
+//! `memory.grow` is therefore a call of the host. A size that the memory had before it gets by
+//! opening what is still mapped there, all zero by then ([`GrowthSteps`]).
 //!
-//! The interface gives out the address of the limits. Where in them the number lies is
-//! transcribed from `ast/type.h` of WasmEdge 0.17 and compared with limits of our own before
-//! it is used. Later versions may keep the number of pages in a second place, which that does not
-//! show: with another release than those whose sources were read, nothing shrinks.
+//! The interface gives out the address of the limits. The place of the number in them is
+//! transcribed from `ast/type.h` of WasmEdge 0.17 and verified once per process: a module is run
+//! whose memory grew and was made smaller again. With a library that fails this, nothing shrinks,
+//! and the instance is replaced after a call that grew its memory.
 
-use crate::api::{self, Limits, Memory};
+use crate::api::{self, Ast, Executor, Limits, Memory, Settings, Source, Store};
 use crate::running::start_of;
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{GrowthSteps, HeldMappings, Resetter, Rights};
+use touchstone_executor::memory::{HeldMappings, Resetter, Rights, GrowthSteps};
+use touchstone_executor::probe::peek;
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
 /// `WasmEdge::AST::Limit`.
 #[repr(C)]
-struct Known {
+struct LimitRecord {
     kind: u8,
     minimum: u64,
     maximum: u64,
 }
 
-/// Releases that keep the number of pages in the limits alone.
-const RELEASES: [&str; 2] = ["0.17.0", "0.17.1"];
+/// The place of the minimum in it, in words.
+const MINIMUM: usize = std::mem::offset_of!(LimitRecord, minimum) / size_of::<usize>();
 
-/// Whether it is one of them, and none of a state between two releases.
-fn is_known_release(version: &str) -> bool {
-    RELEASES.contains(&version)
+/// A memory of 1 to 3 pages, its size, and an access behind its first page.
+const MODULE: &[u8] = &[
+    0, b'a', b's', b'm', 1, 0, 0, 0, // magic and version
+    1, 5, 1, 0x60, 0, 1, 0x7f, // a type: () -> i32
+    3, 3, 2, 0, 0, // two functions of that type
+    5, 4, 1, 1, 1, 3, // the memory
+    7, 13, 3, 1, b'm', 2, 0, 1, b's', 0, 0, 1, b'l', 0, 1, // exported, as the functions are
+    10, 16, 2, // their bodies
+    4, 0, 0x3f, 0, 0x0b, // memory.size
+    9, 0, 0x41, 0x80, 0x80, 4, 0x28, 2, 0, 0x0b, // i32.load at 65536
+];
+
+/// The reason why no memory can be made smaller, if there is one.
+pub(crate) fn refusal() -> Option<&'static str> {
+    static REFUSAL: OnceLock<Option<&'static str>> = OnceLock::new();
+    *REFUSAL.get_or_init(|| verify(MINIMUM).err())
 }
 
-/// Whether this is how the linked library lays out limits.
-fn is_known() -> bool {
-    static KNOWN: OnceLock<bool> = OnceLock::new();
-    *KNOWN.get_or_init(|| {
-        if !is_known_release(&api::version()) {
-            return false;
-        }
-        let (minimum, maximum, other) = (0x0123_4567, 0x89ab_cdef, 0x0246_8ace);
-        // SAFETY: makes limits of our own, which `Limits` deletes.
-        let made = unsafe {
-            Limits::own(ffi::WasmEdge_LimitCreateWithMax(minimum, maximum, false, false))
+/// Makes a memory smaller through the word with this index of its limits, and compares the size
+/// that the interface and a guest see.
+fn verify(minimum: usize) -> Result<(), &'static str> {
+    const NO_MEMORY: &str = "no memory is left to look at its limits";
+    const ELSEWHERE: &str = "the library keeps the size of a memory elsewhere";
+    let known = [0x0123_4567, 0x89ab_cdef];
+    // SAFETY: makes limits of our own, which `Limits` deletes.
+    let made =
+        unsafe { Limits::own(ffi::WasmEdge_LimitCreateWithMax(known[0], known[1], false, false)) };
+    let made = made.ok_or(NO_MEMORY)?;
+    let words = peek(made.as_ptr() as usize, size_of::<LimitRecord>() / size_of::<usize>());
+    let found = words.and_then(|words| Some([*words.get(minimum)?, *words.get(minimum + 1)?]));
+    if found != Some(known.map(|number| number as usize)) {
+        return Err(ELSEWHERE);
+    }
+    let settings = Settings::new(ffi::WasmEdge_RunMode_Interpreter).map_err(|_| NO_MEMORY)?;
+    let module = Ast::load(&settings, Source::Bytes(MODULE)).map_err(|_| NO_MEMORY)?;
+    let executor = Executor::new(&settings).map_err(|_| NO_MEMORY)?;
+    let store = Store::new().map_err(|_| NO_MEMORY)?;
+    // SAFETY: the module imports nothing.
+    let instance = unsafe { executor.instantiate(&store, &module) }.map_err(|_| NO_MEMORY)?;
+    let memory = instance.memory("m").ok_or(NO_MEMORY)?;
+    let call = |export| {
+        let function = instance.function(export).ok_or(NO_MEMORY)?;
+        // SAFETY: makes a number.
+        let mut result = unsafe { ffi::WasmEdge_ValueGenI32(-1) };
+        // SAFETY: the function is of the live instance, takes nothing and gives one number.
+        let ended = unsafe {
+            let function = function.as_ptr();
+            let results = &raw mut result;
+            ffi::WasmEdge_ExecutorInvoke(
+                executor.as_ptr(),
+                function,
+                std::ptr::null(),
+                0,
+                results,
+                1,
+            )
         };
-        let Some(made) = made else { return false };
-        let known = made.as_ptr().cast::<Known>();
-        // SAFETY: the limits are ours and live; an object of C++ that holds two numbers of 64
-        // bits and a smaller one has at least this size. The number is written only where it
-        // was found.
-        unsafe {
-            let found = (*known).minimum == minimum && (*known).maximum == maximum;
-            if found {
-                (*known).minimum = other;
-            }
-            found
-                && ffi::WasmEdge_LimitGetMin(made.as_ptr()) == other
-                && ffi::WasmEdge_LimitGetMax(made.as_ptr()) == maximum
-                && ffi::WasmEdge_LimitHasMax(made.as_ptr())
+        Ok(api::check(ended).is_ok().then_some(result.Value))
+    };
+    // SAFETY: the memory is of the live instance. The word is a part, which is not constant, of its
+    // limits, and holds their minimum; nobody else uses the memory.
+    unsafe {
+        let grow = || api::check(ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), 1)).is_ok();
+        let ty = ffi::WasmEdge_MemoryInstanceGetMemoryType(memory.as_ptr());
+        let limits = ffi::WasmEdge_MemoryTypeGetLimit(ty).cast_mut().cast::<usize>();
+        let place = limits.wrapping_add(minimum);
+        if !grow() || call("s")? != Some(2) || peek(place as usize, 1) != Some(vec![2]) {
+            return Err(ELSEWHERE);
         }
-    })
+        place.write(1);
+        let start = ffi::WasmEdge_MemoryInstanceGetPointer(memory.as_ptr(), WASM_PAGE as u64, 1);
+        let is_smaller = pages(memory) == 1 && start.is_null() && call("s")? == Some(1);
+        if !is_smaller || call("l")?.is_some() || !grow() || pages(memory) != 2 {
+            return Err(ELSEWHERE);
+        }
+    }
+    Ok(())
 }
 
 /// Number of pages that a memory has.
@@ -87,8 +132,8 @@ unsafe fn pages(memory: Memory) -> u64 {
 /// # Safety
 ///
 /// The memory must be of a live instance.
-unsafe fn parts(memory: Memory, pages: u64) -> Option<(*mut u8, NonNull<Known>)> {
-    if !is_known() {
+unsafe fn parts(memory: Memory, pages: u64) -> Option<(*mut u8, NonNull<LimitRecord>)> {
+    if refusal().is_some() {
         return None;
     }
     // SAFETY: asks for addresses of a live memory, of which zero bytes are looked at.
@@ -99,7 +144,7 @@ unsafe fn parts(memory: Memory, pages: u64) -> Option<(*mut u8, NonNull<Known>)>
             ffi::WasmEdge_MemoryTypeGetLimit(ty),
         )
     };
-    let known = NonNull::new(limits.cast_mut().cast::<Known>())?;
+    let known = NonNull::new(limits.cast_mut().cast::<LimitRecord>())?;
     // SAFETY: the limits are the live memory's.
     let is_found = !base.is_null() && unsafe { ffi::WasmEdge_LimitGetMin(limits) } == pages;
     is_found.then_some((base, known))
@@ -161,9 +206,9 @@ impl Kept {
         self.steps.as_ref().is_none_or(|steps| unsafe { steps.borrow_mut().unlock(base) }.is_ok())
     }
 
-    /// Makes a memory larger by so many pages, all zero; gives the number that it had, or
-    /// `None` where it must not grow so far, keeps its size, the kernel refuses, or too few mappings
-    /// would be left to the rest of the process.
+    /// Makes a memory larger by so many pages, all zero; gives the number that it had, or `None`
+    /// where it must not grow so far, keeps its size, the kernel refuses, or too few mappings would
+    /// be left to the rest of the process.
     ///
     /// # Safety
     ///
@@ -301,11 +346,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_put_back_in_releases_alone_whose_sources_were_read() {
-        assert!(RELEASES.into_iter().all(is_known_release));
-        for other in ["0.17.2", "0.18.0", "0.17.1-45-g0123abc", "0.17.1-rc.1", "0.17", ""] {
-            assert!(!is_known_release(other), "{other}");
+    fn the_linked_library_is_as_known() {
+        assert_eq!(refusal(), None);
+    }
+
+    #[test]
+    fn another_layout_is_refused() {
+        for word in [0, 2, 3, 1000] {
+            assert!(verify(word).is_err(), "{word}");
         }
-        assert_eq!(is_known(), is_known_release(&api::version()));
     }
 }

@@ -1,5 +1,5 @@
-//! What a clean instance holds beside its memory: mutable globals, tables and the
-//! host's allocator.
+//! The state of a clean instance outside its memory: mutable globals, tables and the host's
+//! allocator.
 
 use crate::api::{self, Global, Table};
 use crate::running::Running;
@@ -8,20 +8,19 @@ use touchstone_executor::host::CleanHost;
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 
-/// The state of an instance right after instantiation. What it names is of that
-/// instance and must not be used with another one.
+/// The state of an instance right after instantiation, for that instance only.
 pub(crate) struct Snapshot {
     host: CleanHost,
     globals: Vec<(Global, ffi::WasmEdge_Value)>,
     tables: Vec<(Table, Vec<ffi::WasmEdge_Value>)>,
 }
 
-// SAFETY: numbers, references to functions of one instance, and pointers to its
-// parts, used with that instance only, which may be sent.
+// SAFETY: numbers, references to functions of one instance, and pointers to its parts, used with
+// that instance only, which is `Send`.
 unsafe impl Send for Snapshot {}
 
 impl Snapshot {
-    /// Saves what the guest can change. Rewriting has exported all of it.
+    /// Saves the state. Rewriting has exported all of it.
     pub(crate) fn take(running: &mut Running) -> Result<Self> {
         let shared = std::sync::Arc::clone(&running.slot.shared);
         let (engine, info) = (shared.engine, shared.info());
@@ -29,13 +28,9 @@ impl Snapshot {
             Error::runtime(engine, "save the clean state")(format!("a {what} is not exported"))
         };
         let instance = running.slot.instance().ok_or_else(|| lost("memory"))?;
-        let names = info
-            .mutable_globals
-            .iter()
-            .map(|global| global.export.as_deref())
-            .chain(shared.taken.as_deref().map(Some));
         let mut globals = Vec::new();
-        for name in names {
+        for global in &info.mutable_globals {
+            let name = global.export.as_deref();
             let global =
                 name.and_then(|name| instance.global(name)).ok_or_else(|| lost("global"))?;
             // SAFETY: the global is of the live instance.
@@ -56,23 +51,22 @@ impl Snapshot {
         Ok(Self { host: running.host().save(), globals, tables })
     }
 
-    /// Whether the tables have their initial sizes: nothing shrinks them.
+    /// `true` if the tables have their initial sizes, which nothing can restore.
     pub(crate) fn sizes_are_kept(&self) -> bool {
         self.tables.iter().all(|(table, entries)| size(*table) == entries.len() as u64)
     }
 
-    /// Brings everything but the memory back, in the instance it was taken from.
+    /// Restores the state, in the instance that it was taken from.
     pub(crate) fn restore(&self, running: &mut Running) -> Result<()> {
         let failed = || Error::runtime(running.slot.shared.engine, "restore the clean state");
         for (global, value) in &self.globals {
-            // SAFETY: the global is of the instance, and the value came from it.
+            // SAFETY: the global is of the live instance, and the value came from it.
             let set = unsafe { ffi::WasmEdge_GlobalInstanceSetValue(global.as_ptr(), *value) };
             api::check(set).map_err(failed())?;
         }
         for (table, entries) in &self.tables {
             for (index, value) in entries.iter().enumerate() {
-                // SAFETY: the table is of the instance, and the value came from it:
-                // the function that it may name lives as long.
+                // SAFETY: the table is of the instance, and so is a function that the value names.
                 let set = unsafe {
                     ffi::WasmEdge_TableInstanceSetData(table.as_ptr(), *value, index as u64)
                 };

@@ -1,5 +1,4 @@
-//! What only this crate's tests need: ways of running WasmEdge that no engine
-//! offers.
+//! Ways of running WasmEdge that no engine offers, for the tests of this crate.
 
 use crate::api::{self, Ast, Executor, Settings, Source, Store};
 use crate::engine::{Mode, WasmEdge};
@@ -8,19 +7,17 @@ use crate::signals::{Running, while_running};
 use touchstone_executor::Engine;
 use wasmedge_sys::ffi;
 
-/// An engine that claims to compile and asks WasmEdge for its just-in-time mode,
-/// which interprets.
+/// An engine that claims to compile, in WasmEdge's just-in-time mode, which interprets.
 #[must_use]
 pub fn just_in_time() -> Box<dyn Engine> {
     Box::new(WasmEdge::new(Mode::JustInTime))
 }
 
-/// Calls compiled code that traps, on several threads, as a program does that
-/// knows of no guardian.
+/// Calls compiled code that traps, on several threads, with or without the guardian.
 ///
 /// # Errors
 ///
-/// When WasmEdge cannot be set up, or a call does not end in the trap.
+/// If WasmEdge cannot be set up, or a call does not end in the trap.
 pub fn trap_on_threads(
     wasm: &[u8],
     threads: usize,
@@ -51,7 +48,7 @@ fn trap_often(bytes: &[u8], calls: usize) -> Result<(), String> {
     let function = instance.function("trap").ok_or("there is no function 'trap'")?;
     for _ in 0..calls {
         // SAFETY: the function is of the live instance, and takes and gives nothing.
-        let ended = while_running(Running::Start, || unsafe {
+        let ended = while_running(Running::Anywhere, || unsafe {
             api::check(ffi::WasmEdge_ExecutorInvoke(
                 executor.as_ptr(),
                 function.as_ptr(),

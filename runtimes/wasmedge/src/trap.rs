@@ -1,14 +1,11 @@
-//! WasmEdge's failures, sorted: a guest's trap or a host's failure.
+//! WasmEdge's failures: a guest's trap or a host's failure.
 
 use crate::api::Failure;
 use crate::host::Stop;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
-/// What a failed call means. `stop` is what a host function left behind.
-///
-/// # Errors
-///
-/// When it is no trap of the guest.
+/// The trap of a failed call; an error if it is no trap of the guest. `stop` is the reason that a
+/// host function left.
 #[cold]
 pub(crate) fn sort(engine: &'static str, failure: Failure, stop: Option<Stop>) -> Result<Trap> {
     match (stop, failure.code()) {

@@ -54,7 +54,6 @@ fn what_stops_a_start_function_is_told_as_that() {
         ("unreachable", TrapKind::Unreachable),
         ("(drop (i32.load (i32.const 65536)))", TrapKind::MemoryOutOfBounds),
         ("(drop (i32.load (i32.const -4)))", TrapKind::MemoryOutOfBounds),
-        ("(call $start)", TrapKind::StackOverflow),
         ("(loop (br 0))", TrapKind::DeadlineExceeded),
     ];
     for (code, expected) in traps {

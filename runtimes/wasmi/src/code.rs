@@ -1,11 +1,9 @@
-//! A guest's code and the wasmi engine that it belongs to, one for each thread that makes
-//! instances that are reset in place.
+//! A guest's code with its wasmi engine, one for each thread that makes instances reset in place.
 //!
-//! wasmi keeps the stacks of all running calls behind one spin lock per engine, takes
-//! that lock twice a call, and counts a reference to the engine up and down in each.
-//! Instances of one engine on several threads therefore wait for each other in every
-//! call. An engine cannot run the code of another one, and a translation is large and slow. So
-//! the instances that one thread makes share an engine: a thread calls one at a time.
+//! wasmi keeps the stacks of running calls behind one spin lock per engine, takes that lock twice a
+//! call, and counts a reference to the engine in each. Instances of one engine on several threads
+//! therefore wait for each other in every call. An engine cannot run another engine's code, and a
+//! translation is large and slow, so the instances made on one thread share an engine.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -19,19 +17,18 @@ pub(crate) struct Code {
     pub(crate) module: wasmi::Module,
 }
 
-/// Codes of one guest. Instances that are reset in place [`take`](Self::take) that of their
-/// thread; those that live for one call share the [`first`](Self::first).
+/// Codes of one guest. Instances reset in place [`take`](Self::take) that of their thread;
+/// instances for one call share the [`first`](Self::first), which is the artifact's.
 ///
-/// The first one is that of the artifact; each further thread that has instances at the same
-/// time has the guest translated again. Code without instances goes to the next thread that
-/// needs one.
+/// The guest is translated again for each further thread that has instances at the same time. Code
+/// without instances goes to the next thread that needs some.
 pub(crate) struct Codes {
     id: &'static str,
     guest: GuestModule,
     strategy: Strategy,
     first: Code,
     taken: Mutex<Vec<Taken>>,
-    /// How many codes without instances are kept.
+    /// The most codes without instances that are kept.
     keep: usize,
 }
 
@@ -62,13 +59,12 @@ impl Codes {
         Ok(Arc::new(Self { id, guest: guest.clone(), strategy, first, taken, keep }))
     }
 
-    /// The artifact's code.
     pub(crate) fn first(&self) -> &Code {
         &self.first
     }
 
-    /// The code of this thread: that of its other instances, or one that no instance runs, or
-    /// a new one.
+    /// The code of this thread: that of its other instances, else one without instances, else a new
+    /// one.
     ///
     /// # Errors
     ///
@@ -84,7 +80,7 @@ impl Codes {
         let code = match known {
             Some(code) => code,
             None => {
-                // Nobody else waits for it. Another thread cannot have done it for this one.
+                // Without the lock: only this thread can add its own.
                 let config = self.first.engine.config();
                 let code = translate(self.id, config, &self.guest, self.strategy)?;
                 self.taken().push(Taken { code: code.clone(), thread, instances: 1 });
@@ -117,7 +113,7 @@ fn translate(
 ) -> Result<Code> {
     let engine = wasmi::Engine::new(config);
     let module = match strategy.instance {
-        // Only a memory that is imported can be one of Touchstone's.
+        // Touchstone's memory has to be imported.
         InstanceFrom::Reuse => wasmi::Module::new(&engine, guest.with_imported_memory()?),
         _ => wasmi::Module::new(&engine, guest.wasm()),
     };

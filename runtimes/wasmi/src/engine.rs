@@ -1,8 +1,9 @@
-//! The two engines: what they can do, translating, and loading.
+//! The two engines.
 
 use crate::fresh::FreshModule;
 use crate::module::{Shared, Translated};
 use crate::raw;
+use crate::record;
 use crate::reuse::ReuseModule;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -11,24 +12,21 @@ use touchstone_executor::{
 };
 use wasmi::{CompilationMode, CustomFuelCosts};
 
-/// The linked wasmi. It has no constant of its own; a test below holds this one
-/// against the lock file.
+/// The linked wasmi, which has no constant for it. A test below compares it with the lock file.
 const VERSION: &str = "wasmi 2.0.0";
-/// Frames of a guest's call stack. wasmi's 1000 are fewer than compilers give:
-/// a recursion that fits half a MiB of machine stack should fit here. Values
-/// have their own limit, 1 MB, as wasmi sets it.
+/// Frames of a guest's call stack. wasmi's default of 1000 is less than half a MiB of stack has
+/// room for in compiled code. Values have wasmi's own limit, 1 MB.
 const MAX_FRAMES: usize = 16_384;
 
-/// When functions are translated.
+/// The time at which functions are translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Translation {
-    /// All of them, before the first call.
+    /// Before the first call of any.
     Eager,
-    /// Each one when it is first called.
+    /// At the first call of each.
     Lazy,
 }
 
-/// wasmi in one mode of translation.
 pub(crate) struct Wasmi {
     translation: Translation,
 }
@@ -48,12 +46,12 @@ impl Wasmi {
             .consume_fuel(config.deadline.is_some())
             .ignore_custom_sections(true)
             .set_max_recursion_depth(MAX_FRAMES)
-            // wasmi keeps two stacks by default: of more threads, each call but
-            // two at a time would allocate one.
+            // wasmi keeps two stacks by default. Further calls at the same time would allocate one
+            // each.
             .set_max_cached_stacks(config.instances.max(2) as usize);
         if config.deadline.is_some() {
-            // Fuel measures what a guest does. When its functions are translated depends on who
-            // was there first. Of bytes that are copied, 64 take one unit, as wasmi sets it.
+            // Fuel measures what a guest does, and not translation, which the first call does. 64
+            // copied bytes take one unit, as wasmi sets it.
             wasmi.fuel_cost(CustomFuelCosts {
                 bytes_copied_per_fuel: 64,
                 fuel_per_bytes_translated: 0,
@@ -100,8 +98,10 @@ impl Engine for Wasmi {
             (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
                 Support::unsupported("wasmi has no pooling allocator")
             }
-            // The memory is given through Memory::new_static.
-            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            // Lent through `Memory::new_static`.
+            (InstanceFrom::Reuse, memory) => {
+                Support::reset_in_place(memory).unless(record::refusal())
+            }
         }
     }
 
@@ -126,7 +126,7 @@ impl Engine for Wasmi {
         self.check(strategy, guest)?;
         let translated =
             Translated::new(self.id(), &self.wasmi_config(config), guest, strategy, config)?;
-        // wasmi does not say how large its code is.
+        // wasmi does not tell the size of its code.
         Ok(Artifact::new(self.id(), 0, translated))
     }
 

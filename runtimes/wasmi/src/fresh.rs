@@ -7,7 +7,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::driver::Fresh;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
-/// A module of which each call gets a new instance.
+/// A module with a new instance for each call.
 pub(crate) struct FreshModule(Arc<Shared>);
 
 impl FreshModule {

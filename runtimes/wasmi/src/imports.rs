@@ -1,5 +1,4 @@
-//! What a module imports: host functions, and stubs for all that this host does
-//! not have.
+//! The imports of a module: host functions, and stubs for functions that this host does not have.
 
 use crate::home::State;
 use crate::trap::carry;
@@ -21,7 +20,7 @@ enum Import {
 }
 
 impl Imports {
-    /// Decides once for every import what answers it.
+    /// Finds the answer to each import.
     pub(crate) fn of(
         engine: &'static str,
         module: &wasmi::Module,
@@ -47,8 +46,7 @@ impl Imports {
         module.imports().map(decide).collect::<Result<_>>().map(Self)
     }
 
-    /// The imports in a store. By position and not by name: a module may import
-    /// one name with two types, and nothing has to be looked up.
+    /// The imports in a store, by position: a module may import one name with two types.
     pub(crate) fn define(
         &self,
         store: &mut StoreContextMut<'_, State>,
@@ -115,7 +113,7 @@ fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction)
     }
 }
 
-/// A function that is answered over the memory, untyped.
+/// A function with parameters of any number and type.
 fn untyped(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Func {
     let Signature { params, results } = function.signature();
     let number = |ty: &ValueType| match ty {
@@ -140,14 +138,14 @@ fn untyped(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Fu
     })
 }
 
-/// What a host function answered, unless the guest's time is over: a guest that lets the host work
-/// uses little fuel.
+/// The answer of a host function, or a trap if the deadline has passed: a guest that mostly calls
+/// the host uses little fuel.
 fn in_time<T>(guest: &Guest<'_>, answered: Result<T, Trap>) -> Answer<T> {
     let answered = answered.and_then(|answer| guest.data().clock.check().map(|()| answer));
     answered.map_err(carry)
 }
 
-/// Answers a function over the memory, which grows if the answer needs room.
+/// Answers a function on the memory, which grows if the answer needs more.
 fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) -> Answer<u64> {
     loop {
         let (bytes, host) = memory_and_host(guest);
@@ -163,8 +161,7 @@ fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) ->
     }
 }
 
-/// The memory is known beforehand except in a start function, which runs while
-/// the instance is being made.
+/// The guest's memory. A start function runs before the store knows it.
 fn memory(guest: &Guest<'_>) -> Option<Memory> {
     guest.data().memory.or_else(|| guest.get_export(MEMORY)?.into_memory())
 }

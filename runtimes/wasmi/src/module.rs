@@ -1,4 +1,4 @@
-//! A translated guest, and what all instances of a loaded one share.
+//! A translated guest, and the parts that all instances of a loaded one share.
 
 use crate::code::Codes;
 use crate::imports::Imports;
@@ -20,7 +20,6 @@ pub(crate) struct Translated {
 }
 
 impl Translated {
-    /// Only a memory that is imported can be one of Touchstone's.
     pub(crate) fn class_of(strategy: Strategy) -> &'static str {
         match strategy.instance {
             InstanceFrom::Reuse => "memory imported",
@@ -63,7 +62,7 @@ impl Translated {
     }
 }
 
-/// What all instances of a loaded module share.
+/// The parts that all instances of a loaded module share.
 pub(crate) struct Shared {
     pub(crate) engine: &'static str,
     pub(crate) codes: Arc<Codes>,
@@ -102,15 +101,14 @@ impl Shared {
         self.guest.info()
     }
 
-    /// The host's side of a clean instance.
+    /// The host state of a clean instance.
     pub(crate) fn host(&self) -> HostState {
         HostState::new(self.info().heap_base, &self.config)
     }
 
-    /// What holds for every strategy, read from the engine and not from what it
-    /// was asked for.
+    /// The settings of every strategy, read from the engine.
     pub(crate) fn effective(&self) -> EffectiveConfig {
-        // The engine gives its configuration only as a whole, for printing.
+        // The engine shows its configuration only as a whole, for printing.
         let inside = format!("{:?}", self.codes.first().engine.config());
         let field = |name: &str| {
             let value = inside.split(&format!("{name}: ")).nth(1).unwrap_or("unknown");

@@ -1,9 +1,8 @@
-//! The same call against wasmi's own interface, without this project's
-//! contract: the raw reference for the adapter.
+//! The raw reference: the same call through wasmi's own interface.
 //!
-//! Written as a careful user would, along wasmi's documentation: translated and
-//! linked once; each call makes a store and an instance, places header and input
-//! at the heap base, calls, reads the output and drops everything.
+//! Written along wasmi's documentation: translated and linked once. Each call makes a store and an
+//! instance, places header and input at the heap base, calls, reads the output and drops
+//! everything.
 
 use touchstone_executor::guest::{GuestModule, MEMORY};
 use touchstone_executor::heap::{HEADER, OCCUPIED};

@@ -1,66 +1,53 @@
 //! The record that wasmi keeps of a memory inside its store.
 //!
-//! wasmi makes zero what a memory begins with, and its memories only grow: the size lies in
-//! this record, and no function sets it. Bounds checks, `memory.size`, `memory.grow` and the
-//! host's view read it from there alone, and between calls nothing of the guest runs that could
-//! remember another one. So a memory whose record is given a size has that size.
+//! wasmi zeroes what a memory begins with, and its memories only grow: the size lies in this
+//! record, and no function sets it. Bounds checks, `memory.size`, `memory.grow` and the host's view
+//! read it from there, and between calls nothing of the guest runs that could keep another one. A
+//! memory therefore has the size that its record is given.
 //!
-//! The record is a [`wasmi_core::Memory`], the type that wasmi itself stores; the manifest
-//! pins both crates. For a static buffer it owns nothing, and it never moves: wasmi's instances
-//! point to it. Two places are not given out. The record's own is found by what changes in a new
-//! store when its first memory is made: the number of memories, and the pointer to where they
-//! lie. That of the size in it is found by what changes in a record whose memory grows.
+//! The public interface shows neither the record nor the size in it. Both are found once per
+//! process, by their effects: making the first memory of a store sets two words of it, the number
+//! of memories and the pointer to them, and growth by a page changes one word of the record. A size
+//! that is written there must be the one that the interface then shows. In a version of wasmi where
+//! one of these does not hold, the strategies that need the record are unsupported.
 
+use crate::home::State;
 use std::ptr::NonNull;
-use std::sync::LazyLock;
-use wasmi::Store;
-use wasmi_core::{Memory, MemoryTypeBuilder, ResourceLimiterRef};
+use std::sync::OnceLock;
+use touchstone_executor::Config;
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::host::HostState;
+use touchstone_executor::probe::peek;
+use wasmi::{Engine, Memory, MemoryType, Store};
 
-/// See the module's documentation.
-pub(crate) struct Record {
-    place: NonNull<Memory>,
-    size: NonNull<usize>,
+/// Places that were found and verified, in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RecordLayout {
+    /// The pointer to the first memory's record, in a store.
+    pointer: usize,
+    /// The size in bytes, in a record.
+    size: usize,
 }
 
-// SAFETY: the pointers lead into the store that the record is used with, which is `Send`.
+/// The size of a memory, inside its store.
+pub(crate) struct Record(NonNull<usize>);
+
+// SAFETY: the pointer leads into the store that the record is used with, which is `Send`.
 unsafe impl Send for Record {}
 
 impl Record {
-    /// Makes the first memory of a new store and finds its record; `None` when that does
-    /// not lie where it does in the version that is known.
-    ///
-    /// `make` makes one memory of no pages over a static buffer that starts at `base`, and
-    /// changes nothing else in the store.
-    pub(crate) fn of_first<T, M, E>(
-        store: &mut Store<T>,
-        base: *mut u8,
-        make: impl FnOnce(&mut Store<T>) -> Result<M, E>,
-    ) -> Result<(M, Option<Self>), E> {
-        let before = words(store);
-        let made = make(store)?;
-        let pointer = match changed(&before, &words(store))[..] {
-            [(count, 1), (pointer, address)] | [(pointer, address), (count, 1)]
-                if before[count] == 0 && before[pointer] == 0 && address % 8 == 0 =>
-            {
-                pointer
-            }
-            _ => return Ok((made, None)),
-        };
-        // SAFETY: a word inside the store, which is initialised: it was just written.
-        let place = unsafe { std::ptr::from_mut(store).cast::<*mut Memory>().add(pointer).read() };
-        let (Some(place), Some(offset)) = (NonNull::new(place), *SIZE) else {
-            return Ok((made, None));
-        };
-        // SAFETY: making a memory allocates the place of memories and nothing else, so this
-        // pointer, the only word beside the count that was set, leads to it, and the new
-        // memory is the first there. The check that follows holds it against what was made.
-        let found = unsafe { place.as_ref() };
-        if found.data_ptr() != base || found.data_size() != 0 {
-            return Ok((made, None));
-        }
-        // SAFETY: the word lies in the record, see `offset_of_size`.
-        let size = unsafe { place.cast::<usize>().add(offset) };
-        Ok((made, Some(Self { place, size })))
+    /// The record of the store's first memory, which has been made; `None` if the layout is
+    /// unknown.
+    pub(crate) fn of_first(store: &mut Store<State>) -> Option<Self> {
+        Self::at(store, layout().ok()?)
+    }
+
+    fn at(store: &mut Store<State>, layout: RecordLayout) -> Option<Self> {
+        let store = std::ptr::from_mut(store).cast::<*mut usize>();
+        // SAFETY: a word of a store of this type, which holds the pointer to its memories.
+        let place = NonNull::new(unsafe { store.add(layout.pointer).read() })?;
+        // SAFETY: the word lies in the first record.
+        Some(Self(unsafe { place.add(layout.size) }))
     }
 
     /// Makes the memory this many bytes large.
@@ -71,64 +58,95 @@ impl Record {
     /// may be alive. The buffer must have so many bytes, all readable, writable and initialised.
     pub(crate) unsafe fn set_size(&mut self, bytes: usize) {
         // SAFETY: by the caller's promise the record is there, and nobody reads it meanwhile.
-        // The word is the length of the memory, and the buffer is large enough for it.
-        unsafe { self.size.write(bytes) };
-        // SAFETY: as above.
-        debug_assert_eq!(unsafe { self.place.as_ref() }.data_size(), bytes);
+        unsafe { self.0.write(bytes) };
     }
 }
 
-/// Which word of a record is the memory's size in bytes; `None` when that cannot be told.
-static SIZE: LazyLock<Option<usize>> = LazyLock::new(offset_of_size);
+/// The reason why no record can be used, if there is one.
+pub(crate) fn refusal() -> Option<String> {
+    layout().err().map(|what| format!("wasmi's record of a memory is not as known: {what}"))
+}
 
-/// Makes a memory of one byte, lets it grow by one, and looks at what changes.
-fn offset_of_size() -> Option<usize> {
-    let mut ty = MemoryTypeBuilder::default();
-    ty.page_size_log2(0).min(1).max(Some(2));
-    let buffer = Box::leak(Box::new([0; 2]));
-    let limiter = &mut ResourceLimiterRef::default();
-    let mut memory = Memory::new_static(ty.build().ok()?, limiter, buffer).ok()?;
-    let before = words(&memory);
-    memory.grow(1, None, limiter).ok()?;
-    match changed(&before, &words(&memory))[..] {
-        [(size, 2)] if before[size] == 1 && memory.data_size() == 2 => Some(size),
-        _ => None,
+fn layout() -> Result<RecordLayout, &'static str> {
+    static LAYOUT: OnceLock<Result<RecordLayout, &'static str>> = OnceLock::new();
+    *LAYOUT.get_or_init(find)
+}
+
+/// Finds the places, and verifies that a size that is written there is the memory's.
+fn find() -> Result<RecordLayout, &'static str> {
+    const REFUSED: &str = "a memory cannot be made or grown";
+    let state = State::new(HostState::new(None, &Config::default()));
+    let mut store = Box::new(Store::new(&Engine::default(), state));
+    let address = (&raw mut *store).expose_provenance();
+    let of_store = || words(address, size_of::<Store<State>>());
+    let buffer = Box::leak(vec![0; 3 * WASM_PAGE].into_boxed_slice());
+    let before = of_store()?;
+    let memory = Memory::new_static(&mut *store, MemoryType::new(0, Some(3)), buffer)
+        .map_err(|_| REFUSED)?;
+    let (pointer, place) = pointer_to_first(&before, &of_store()?)?;
+    let mut grown = || {
+        memory.grow(&mut *store, 1).map_err(|_| REFUSED)?;
+        words(place, size_of::<wasmi_core::Memory>())
+    };
+    let size = place_of_size(&grown()?, &grown()?)?;
+    let layout = RecordLayout { pointer, size };
+    let mut record = Record::at(&mut store, layout).ok_or("the pointer is null")?;
+    // SAFETY: the store is alive, nobody else has it, no slice of the memory is alive, and the
+    // buffer is larger. The word held the size of the memory, and was the only one that followed
+    // it.
+    unsafe { record.set_size(WASM_PAGE) };
+    let shown = (memory.size(&*store), memory.data(&*store).len());
+    if shown != (1, WASM_PAGE) || memory.grow(&mut *store, 2).ok() != Some(1) {
+        return Err("a size that is written there is not the memory's");
+    }
+    Ok(layout)
+}
+
+fn words(address: usize, bytes: usize) -> Result<Vec<usize>, &'static str> {
+    peek(address, bytes / size_of::<usize>()).ok_or("it cannot be read")
+}
+
+/// Finds the pointer in a store before and after its first memory was made, and where it leads.
+fn pointer_to_first(before: &[usize], after: &[usize]) -> Result<(usize, usize), &'static str> {
+    match changed(before, after)[..] {
+        [(count, 0, 1), (pointer, 0, address)] | [(pointer, 0, address), (count, 0, 1)]
+            if address % size_of::<usize>() == 0 && count != pointer =>
+        {
+            Ok((pointer, address))
+        }
+        _ => Err("a new memory sets other parts of its store"),
     }
 }
 
-/// The words that a value consists of, without what it points to.
-fn words<T>(value: &T) -> Vec<usize> {
-    const { assert!(align_of::<T>() >= align_of::<usize>()) };
-    let start = std::ptr::from_ref(value).cast::<usize>();
-    (0..size_of::<T>() / size_of::<usize>())
-        // SAFETY: the word lies in the value, which is aligned as words are. Volatile, because
-        // some of it is padding, whose content the compiler may otherwise take for anything.
-        .map(|index| unsafe { start.add(index).read_volatile() })
-        .collect()
+/// Finds the size in a record of one page that then has two.
+fn place_of_size(one: &[usize], two: &[usize]) -> Result<usize, &'static str> {
+    match changed(one, two)[..] {
+        [(size, old, new)] if (old, new) == (WASM_PAGE, 2 * WASM_PAGE) => Ok(size),
+        _ => Err("growth does not change its size alone"),
+    }
 }
 
-/// Index and new content of each word that is another one.
-fn changed(before: &[usize], now: &[usize]) -> Vec<(usize, usize)> {
+/// Index, old and new content of each word that differs.
+fn changed(before: &[usize], now: &[usize]) -> Vec<(usize, usize, usize)> {
     let words = before.iter().zip(now).enumerate();
-    words.filter(|(_, (old, new))| old != new).map(|(index, (_, new))| (index, *new)).collect()
+    let all = words.map(|(index, (old, new))| (index, *old, *new));
+    all.filter(|(_, old, new)| old != new).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wasmi::{Engine, MemoryType};
 
     #[test]
     fn a_memory_has_the_size_that_its_record_is_given() {
+        assert_eq!(refusal(), None);
         // What it holds is not the record's business: wasmi makes zero what it opens.
         let buffer: &'static mut [u8] = Box::leak(vec![9; 5 << 16].into_boxed_slice());
         let base = buffer.as_mut_ptr();
-        let mut store = Store::new(&Engine::default(), ());
-        let ty = MemoryType::new(0, Some(5));
-        let made = Record::of_first(&mut store, base, |store| {
-            wasmi::Memory::new_static(store, ty, buffer)
-        });
-        let (memory, Some(mut record)) = made.unwrap() else { panic!("not found") };
+        let state = State::new(HostState::new(None, &Config::default()));
+        let mut store = Store::new(&Engine::default(), state);
+        let memory = Memory::new_static(&mut store, MemoryType::new(0, Some(5)), buffer).unwrap();
+        let mut record = Record::of_first(&mut store).unwrap();
         assert_eq!(memory.size(&store), 0);
         for first in [2, 2, 4] {
             // SAFETY: the store is alive, nobody else uses it, and the buffer is larger.
@@ -143,6 +161,27 @@ mod tests {
             memory.write(&mut store, first << 16, &[7]).unwrap();
             memory.grow(&mut store, 4 - first as u64).unwrap();
             assert!(memory.grow(&mut store, 1).is_err());
+        }
+    }
+
+    #[test]
+    fn other_layouts_of_a_store_are_refused() {
+        let found = |after: &[usize]| pointer_to_first(&[5, 0, 0, 0], after);
+        assert_eq!(found(&[5, 0x1000, 0, 1]), Ok((1, 0x1000)));
+        assert_eq!(found(&[5, 1, 0, 0x1000]), Ok((3, 0x1000)));
+        // A capacity as well, a pointer that moves, none at all, and one that is no address.
+        for after in [[5, 0x1000, 4, 1], [6, 0x1000, 0, 1], [5, 0, 0, 1], [5, 0x1001, 0, 1]] {
+            assert!(found(&after).is_err(), "{after:x?}");
+        }
+    }
+
+    #[test]
+    fn other_layouts_of_a_record_are_refused() {
+        let found = |two: &[usize]| place_of_size(&[7, WASM_PAGE, 1], two);
+        assert_eq!(found(&[7, 2 * WASM_PAGE, 1]), Ok(1));
+        // The number of pages as well, none, and another one.
+        for two in [[7, 2 * WASM_PAGE, 2], [7, WASM_PAGE, 1], [8, WASM_PAGE, 1]] {
+            assert!(found(&two).is_err(), "{two:?}");
         }
     }
 }

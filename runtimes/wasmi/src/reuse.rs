@@ -18,13 +18,12 @@ use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Re
 /// A module whose instances are reset in place.
 pub(crate) struct ReuseModule(Arc<Recipe>);
 
-/// How instances are made and made clean.
+/// The parts of instances and their reset.
 struct Recipe {
     shared: Arc<Shared>,
     strategy: Strategy,
     reset: ResetMethod,
-    /// What a clean memory is, where that can be told from the module's bytes;
-    /// all instances then share one image.
+    /// The clean memory, if the module's bytes determine it. All instances then share one image.
     template: Option<MemoryTemplate>,
 }
 
@@ -42,7 +41,7 @@ impl ReuseModule {
     }
 }
 
-/// Whether the memory is what the strategy's name says.
+/// Refuses a memory that is not mapped as the strategy's name says.
 fn check_mapping(shared: &Shared, strategy: Strategy, home: &Home) -> Result<()> {
     let (Some(base), Some(template)) = (home.address(), home.template()) else {
         return Ok(());
@@ -51,7 +50,7 @@ fn check_mapping(shared: &Shared, strategy: Strategy, home: &Home) -> Result<()>
     let fits = match (&found, template.image()) {
         (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
         (Some(MappingKind::Anonymous), None) => true,
-        // Nothing is accessible in a memory that can have no pages.
+        // A memory that can have no pages is not accessible.
         (None, None) => template.size() == 0,
         _ => false,
     };
@@ -71,9 +70,8 @@ impl Module for ReuseModule {
         Ok(Box::new(Reused::<Live>::new(&self.0)))
     }
 
-    /// Lends a memory that is empty to wasmi, which costs nothing, and looks at
-    /// what lies under it. Reading the list of mappings for each instance would cost more than
-    /// making it.
+    /// Probes the mapping of an empty memory, instead of each instance's: reading the list of
+    /// mappings costs more than making an instance.
     fn probe(&mut self) -> Result<()> {
         let (Some(limits), Some(template)) = (self.0.shared.info().memory, &self.0.template) else {
             return Ok(());
@@ -123,12 +121,12 @@ impl Module for ReuseModule {
     }
 }
 
-/// An instance and what it looked like when it was new.
+/// An instance with its clean state.
 struct Live {
     engine: &'static str,
     running: Running,
     snapshot: Snapshot,
-    /// What `running` runs, counted until that is dropped, which comes first.
+    /// The code of `running`, counted until this is dropped, after that.
     _code: SharedCode,
 }
 
@@ -164,7 +162,7 @@ impl Resident for Live {
         };
         if let Some(template) = template {
             running = running.install(&template)?;
-            // The probe of the module has looked at a template that all instances share.
+            // A shared template was probed with the module.
             if recipe.template.is_none() {
                 check_mapping(shared, recipe.strategy, &running.home)?;
             }

@@ -15,8 +15,8 @@ use wasmi::{F32, F64, Func, Memory, Nullable, ResumableCall, StoreContextMut, Ty
 
 /// Fuel between two looks at the clock: about a millisecond.
 const SLICE: u64 = 1_000_000;
-/// More than any guest burns in a nanosecond, so that a start function, which
-/// cannot be resumed, has not less time than its deadline.
+/// More than any guest burns in a nanosecond: a start function, which cannot be resumed, gets at
+/// least the time of its deadline.
 const FUEL_PER_NANOSECOND: u128 = 4;
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 
@@ -41,7 +41,7 @@ impl Entry {
 /// Buffers that outlive an instance.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    /// Exported functions by handle, found when they are first called.
+    /// Exported functions by handle, found at their first call.
     entries: Vec<Option<Entry>>,
     params: Vec<Val>,
     results: Vec<Val>,
@@ -57,8 +57,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Instantiates a module of the home's engine: initialises, and runs the start
-    /// function.
+    /// Instantiates a module of the home's engine, and runs the start function.
     pub(crate) fn instantiate(
         shared: &Arc<Shared>,
         module: &wasmi::Module,
@@ -85,12 +84,11 @@ impl Running {
         Ok(Self { home, instance, memory, shared: Arc::clone(shared), buffers })
     }
 
-    /// Makes the lent memory's clean content that of the template.
+    /// Sets the clean content of the lent memory.
     pub(crate) fn install(self, template: &MemoryTemplate) -> Result<Self> {
         Ok(Self { home: self.home.install(template)?, ..self })
     }
 
-    /// The guest's memory, where it has one.
     pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
         Some(self.memory?.data_mut(self.home.store()))
     }
@@ -103,7 +101,6 @@ impl Running {
         }
     }
 
-    /// Looks a function up by its name, which is wasmi's only way.
     #[cold]
     fn find_entry(&mut self, index: u32) -> Result<Entry> {
         use ValueType::{I32, I64};
@@ -125,8 +122,7 @@ impl Running {
         Ok(entry)
     }
 
-    /// Calls with the numbers in `buffers.params`, whose results come to lie in
-    /// `buffers.results`.
+    /// Calls with `buffers.params`, and puts the results into `buffers.results`.
     fn call_numbers(&mut self, func: &Func) -> Result<(), wasmi::Error> {
         let Buffers { params, results, .. } = &mut self.buffers;
         match self.shared.deadline {
@@ -143,7 +139,7 @@ impl Running {
     }
 }
 
-/// Calls in slices of fuel and stops the guest at its deadline.
+/// Calls in slices of fuel, and stops the guest at its deadline.
 fn metered(
     mut store: StoreContextMut<'_, State>,
     func: &Func,

@@ -1,5 +1,5 @@
-//! What a clean instance holds beside its memory: mutable globals, tables and
-//! the host's allocator.
+//! The state of a clean instance outside its memory: mutable globals, tables and the host's
+//! allocator.
 
 use crate::running::Running;
 use touchstone_executor::abi::Live;
@@ -23,7 +23,7 @@ struct SavedTable {
 }
 
 impl Snapshot {
-    /// Saves what the guest can change. Rewriting has exported all of it.
+    /// Saves the state. Rewriting has exported all of it.
     pub(crate) fn take(
         engine: &'static str,
         running: &mut Running,
@@ -56,12 +56,12 @@ impl Snapshot {
         Ok(Self { host: running.host().save(), globals, tables })
     }
 
-    /// Whether the tables have their initial sizes: nothing shrinks them.
+    /// `true` if the tables have their initial sizes, which nothing can restore.
     pub(crate) fn sizes_are_kept(&self, running: &mut Running) -> bool {
         self.tables.iter().all(|saved| saved.table.size(running.home.store()) == saved.size)
     }
 
-    /// Brings everything but the memory back.
+    /// Restores the state.
     pub(crate) fn restore(&self, engine: &'static str, running: &mut Running) -> Result<()> {
         let failed = || Error::runtime(engine, "restore the clean state");
         running.host().reset_to(&self.host);

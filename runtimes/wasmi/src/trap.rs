@@ -1,4 +1,4 @@
-//! Traps: ours on their way through wasmi, and wasmi's own in our words.
+//! Translates traps: Touchstone's through wasmi, and wasmi's own.
 
 use std::fmt;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
@@ -22,8 +22,8 @@ pub(crate) fn carry(trap: impl Into<Trap>) -> wasmi::Error {
     wasmi::Error::host(Carried(trap.into()))
 }
 
-/// The trap in an error of wasmi, or the host's failure if it is none: lazy
-/// translation, for instance, can fail in the middle of a call.
+/// The trap in an error of wasmi. An error that is no trap is a failure: lazy translation can fail
+/// during a call.
 pub(crate) fn find(
     engine: &'static str,
     action: &'static str,
@@ -54,7 +54,7 @@ fn translate(code: TrapCode) -> Trap {
         IntegerDivisionByZero => TrapKind::DivisionByZero,
         IntegerOverflow | BadConversionToInteger => TrapKind::BadArithmetic,
         StackOverflow => TrapKind::StackOverflow,
-        // Fuel is only ever bought because there is a deadline.
+        // Only a deadline turns fuel on.
         OutOfFuel => TrapKind::DeadlineExceeded,
         GrowthOperationLimited | OutOfSystemMemory => {
             return Trap::with_detail(TrapKind::Other, code.trap_message());

@@ -53,9 +53,10 @@ pub fn executors(
             let names = names.join(", ");
             ensure!(!own.is_empty(), "there is no engine '{name}'; this build has {names}");
         }
-        // Native code isolates nothing; an engine that cannot stop a call blocks its thread.
+        // Native code isolates nothing, and endless recursion may end the host. An engine that
+        // cannot stop a call blocks its thread.
         None => {
-            own.retain(|engine| engine.execution() != Execution::Native);
+            own.retain(|own| own.execution() != Execution::Native && own.limits_recursion());
             own.sort_by_key(|own| (own.execution() != Execution::Compiled, !own.has_deadline()));
         }
     }

@@ -13,12 +13,11 @@ const FOREIGN: Error = Error::Misuse("the export handle is of another module");
 pub(super) struct Function {
     /// Null until it is found.
     raw: ffi::IM3Function,
-    /// Whether its type is that of Substrate's convention.
+    /// `true` if its type is that of Substrate's convention.
     is_substrate: bool,
 }
 
-// SAFETY: the pointer is used only with the machine that it was taken from,
-// which keeps this value and moves with it.
+// SAFETY: the pointer is used only by the machine that it comes from, which owns this value.
 unsafe impl Send for Function {}
 
 impl Function {
@@ -40,7 +39,7 @@ impl Machine {
         let mut packed = 0_u64;
         let mut arguments = [(&raw const pointer).cast(), (&raw const length).cast()];
         let mut results = [(&raw mut packed).cast_const().cast()];
-        // SAFETY: two i32 in, one i64 out, as the function's type says: just checked.
+        // SAFETY: two i32 in, one i64 out, as `is_substrate` says.
         let ended = unsafe { self.run(function, &mut arguments, &mut results) }?;
         Ok(ended.map(|()| packed))
     }
@@ -62,8 +61,8 @@ impl Machine {
         let mut arguments: Vec<_> = inputs.iter().map(|slot| (&raw const *slot).cast()).collect();
         let mut places: Vec<_> =
             outputs.iter_mut().map(|slot| (&raw mut *slot).cast_const().cast()).collect();
-        // SAFETY: every slot is 8 bytes, enough for a number or a reference; Wasm3 itself
-        // compares how many there are with the function's type.
+        // SAFETY: every slot has 8 bytes, enough for a number or a reference; Wasm3 compares their
+        // number with the function's type.
         let ended = unsafe { self.run(function, &mut arguments, &mut places) }?;
         for (result, bits) in results.iter_mut().zip(outputs) {
             *result = from_bits(*result, bits);
@@ -75,8 +74,7 @@ impl Machine {
     ///
     /// # Safety
     ///
-    /// The pointers must lead to arguments and places for results as the
-    /// function's type says; those for results are written.
+    /// The pointers must lead to arguments, and to writable results, of the function's type.
     unsafe fn run(
         &mut self,
         function: Function,
@@ -87,8 +85,8 @@ impl Machine {
         if let Err(reason) = self.begin() {
             return Err(failed(reason));
         }
-        // SAFETY: a function of this machine's module; the rest is the caller's
-        // promise. No reference is alive (rule 2).
+        // SAFETY: a function of this machine's module, with arguments and results of its type. No
+        // reference is alive (rule 2).
         let ended = unsafe {
             let result = ffi::m3_Call(function.raw, arguments.len() as u32, arguments.as_mut_ptr());
             self.ended(result).and_then(|()| {
@@ -126,7 +124,7 @@ impl Machine {
     #[cold]
     fn find_function(&mut self, index: usize) -> Result<Function> {
         let failed = Error::runtime(self.program().engine, "find an export");
-        // It is compiled when it is found.
+        // Finding compiles it.
         if let Err(reason) = self.check_stack() {
             return Err(failed(reason));
         }

@@ -1,4 +1,4 @@
-//! Wasm3's environment: what outlives a runtime.
+//! Wasm3's environment, which outlives runtimes.
 
 use super::trap::text;
 use touchstone_executor::{Error, Result};
@@ -7,9 +7,8 @@ use wasm3_sys as ffi;
 /// Function types and code pages, kept from runtime to runtime.
 pub(crate) struct Environment(ffi::IM3Environment);
 
-// SAFETY: Wasm3 as it is built here (no WASI, no log, no profiler) has neither
-// thread-local nor writable static data; the value behind the pointer belongs to
-// this one alone.
+// SAFETY: Wasm3 as it is built here (no WASI, no log, no profiler) has neither thread-local nor
+// writable static data, and nothing else has the pointer.
 unsafe impl Send for Environment {}
 
 impl Environment {
@@ -39,9 +38,8 @@ impl Environment {
     pub(crate) fn compiles(&self, wasm: &[u8]) -> Result<(), String> {
         const STACK: u32 = 64 << 10;
         let module = self.parse(wasm)?;
-        // SAFETY: the environment and the bytes outlive both runtime and module.
-        // A module that was not loaded is freed here, a loaded one with its
-        // runtime, which is freed once.
+        // SAFETY: the environment and the bytes outlive runtime and module. A module that was not
+        // loaded is freed here, a loaded one with its runtime, which is freed once.
         unsafe {
             let runtime = ffi::m3_NewRuntime(self.0, STACK, std::ptr::null_mut());
             if runtime.is_null() {
@@ -59,13 +57,11 @@ impl Environment {
         }
     }
 
-    /// A module that reads the bytes as long as it lives: whoever uses it has to
-    /// keep them, and to free it.
+    /// A module, which the caller frees, and which reads the bytes until then.
     pub(super) fn parse(&self, wasm: &[u8]) -> Result<ffi::IM3Module, String> {
         let mut module = std::ptr::null_mut();
         let length = u32::try_from(wasm.len()).map_err(|_| "it is larger than 4 GiB".to_owned())?;
-        // SAFETY: the bytes can be read now. Whatever reads them later is unsafe
-        // by itself.
+        // SAFETY: the bytes can be read now, and later uses of the module are unsafe.
         unsafe {
             let result = ffi::m3_ParseModule(self.0, &raw mut module, wasm.as_ptr(), length);
             if result.is_null() { Ok(module) } else { Err(text(result)) }
@@ -75,8 +71,8 @@ impl Environment {
 
 impl Drop for Environment {
     fn drop(&mut self) {
-        // SAFETY: made by `m3_NewEnvironment`; every runtime made from it is gone:
-        // `compiles` frees its own, and `Machine` drops its handle first.
+        // SAFETY: made by `m3_NewEnvironment`; every runtime of it is freed: `compiles` and
+        // `layout::verify` free theirs, and `Machine` drops its handle first.
         unsafe { ffi::m3_FreeEnvironment(self.0) }
     }
 }

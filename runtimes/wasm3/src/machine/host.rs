@@ -1,5 +1,4 @@
-//! The host's side of a machine: its state, the memory it may grow, and what
-//! answers the guest's imports.
+//! The host functions of a machine.
 
 use super::layout::Runtime;
 use super::lent::Lent;
@@ -18,14 +17,13 @@ unsafe extern "C" {
     fn ResizeMemory(runtime: *mut Runtime, pages: u32) -> ffi::M3Result;
 }
 
-/// What host functions reach through the runtime's user data.
+/// The user data of a runtime, for the host functions.
 pub(super) struct State {
     pub(super) host: HostState,
     pub(super) program: Arc<Program>,
     pub(super) lent: Option<Lent>,
-    /// When the call's time is over.
     pub(super) clock: Clock,
-    /// What a host function stopped the guest with.
+    /// The trap by which a host function stopped the guest.
     pub(super) trap: Option<Trap>,
 }
 
@@ -36,22 +34,23 @@ pub(super) struct State {
 /// The runtime must be alive, and nobody may use the memory otherwise, or grow
 /// it, as long as the slice is used.
 pub(super) unsafe fn bytes<'a>(runtime: *mut Runtime) -> &'a mut [u8] {
-    // SAFETY: a header and as many bytes behind it as it says, readable,
-    // writable and initialised by Wasm3 or by the kernel.
+    // SAFETY: behind the header lie `length` bytes, readable, writable, initialised by Wasm3 or the
+    // kernel, and used by nobody else.
     unsafe {
         let header = (*runtime).memory.mallocated;
         std::slice::from_raw_parts_mut(header.add(1).cast(), (*header).length)
     }
 }
 
-/// Resizes a memory of Wasm3's own; `false` when that is refused.
+/// Resizes a memory of Wasm3's own; `false` if that is refused.
 ///
 /// # Safety
 ///
 /// The runtime must be alive, its memory Wasm3's own, and no slice of it in use.
 pub(super) unsafe fn resize(runtime: *mut Runtime, pages: u32) -> bool {
-    // SAFETY: the caller's promise. Wasm3 places the limit of its stack anew, counted from where it
-    // takes the stack to begin: while the guest waits for an import, that is the import's frame.
+    // SAFETY: the runtime is alive and the memory is Wasm3's, without slices. Wasm3 computes the
+    // limit of its stack again from `stack`, which is the frame of an import while the guest waits
+    // for one.
     unsafe {
         let stack = std::mem::replace(&mut (*runtime).stack, (*runtime).origin_stack);
         let done = ResizeMemory(runtime, pages).is_null();
@@ -60,14 +59,13 @@ pub(super) unsafe fn resize(runtime: *mut Runtime, pages: u32) -> bool {
     }
 }
 
-/// Grows a memory; `false` when it is refused, and then nothing has changed.
+/// Grows a memory; `false`, without a change, if that is refused.
 ///
 /// # Safety
 ///
-/// Runtime and state must be alive and of one machine, with no reference into
-/// either.
+/// Runtime and state must be alive and of one machine, without references into either.
 pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut State, delta: u32) -> bool {
-    // SAFETY: the caller's promise; Wasm3 resizes only memories of its own.
+    // SAFETY: both are alive, without references; Wasm3 resizes only memories of its own.
     unsafe {
         let old = (*runtime).memory.num_pages;
         let program = &(*state).program;
@@ -84,7 +82,7 @@ pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut State, delta: u32) 
     }
 }
 
-/// What Wasm3 calls for every import.
+/// The function that Wasm3 calls for every import.
 pub(super) unsafe extern "C" fn enter(
     runtime: ffi::IM3Runtime,
     context: ffi::IM3ImportContext,
@@ -93,15 +91,13 @@ pub(super) unsafe extern "C" fn enter(
 ) -> *const c_void {
     let state: *mut State;
     let import: &Import;
-    // SAFETY: Wasm3 passes on what it was given in `new` and `link`; both are
-    // alive as long as the runtime.
+    // SAFETY: Wasm3 passes on the pointers of `new` and `link`, whose targets outlive the runtime.
     unsafe {
         state = ffi::m3_GetUserData(runtime).cast();
         import = &*(*context).userdata.cast_const().cast();
     }
-    // SAFETY: the guest waits for this call, so that nobody else uses its state,
-    // its memory, or its slots, of which there are as many as the import's type
-    // has results and parameters.
+    // SAFETY: the guest waits for this call, so nobody else uses its state, its memory, or its
+    // slots, one for each result and parameter of the import's type.
     let answer =
         catch_unwind(AssertUnwindSafe(|| unsafe { answer(runtime.cast(), state, import, slots) }));
     let trap = match answer {
@@ -109,7 +105,7 @@ pub(super) unsafe extern "C" fn enter(
         Ok(Err(trap)) => trap,
         Err(_) => Trap::with_detail(TrapKind::Other, "a host function panicked"),
     };
-    // SAFETY: as above.
+    // SAFETY: as above, and no reference into the state is left.
     unsafe { (*state).trap = Some(trap) };
     STOPPED.as_ptr().cast()
 }
@@ -125,8 +121,8 @@ unsafe fn answer(
     import: &Import,
     slots: *mut u64,
 ) -> Result<(), Trap> {
-    // SAFETY: the caller's promise covers state, memory and slots; no two
-    // references to one of them are alive at the same time.
+    // SAFETY: nobody else uses state, memory or slots, and no two references to one of them are
+    // alive at the same time.
     unsafe {
         let slot = |index: usize| *slots.add(index);
         let (function, signature) = match import {
@@ -152,7 +148,6 @@ unsafe fn answer(
                 Answer::NeedsMemory { pages } => return Err(function.full(pages)),
             }
         };
-        // What the host did may have taken long.
         (*state).clock.check()?;
         if first > 0 {
             *slots = result;

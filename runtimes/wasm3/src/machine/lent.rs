@@ -1,48 +1,47 @@
 //! Touchstone's memories instead of Wasm3's own.
 //!
-//! Wasm3 keeps a header of three words right before a memory's first byte. A
-//! [`Lent`] is a mapping whose first host page ends with that header, so that
-//! the data starts at a page and can be mapped from an image.
+//! Wasm3 keeps a header of three words right before a memory's first byte. A [`Lent`] is a mapping
+//! whose first host page ends with that header, so the data starts at a page and can be mapped from
+//! an image.
 
 use super::layout::{MemoryHeader, Runtime};
 use touchstone_executor::Result;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{Mapping, MemoryTemplate, Resetter, ResetterMut, host_page};
 
-/// A memory of Touchstone's: a host page whose end is Wasm3's header, then the data.
+/// A memory of Touchstone's.
 pub(crate) struct Lent {
     /// Dropped before the mapping.
     resetter: Resetter,
     mapping: Mapping,
-    /// Bytes of the data that are open.
+    /// Open bytes of the data.
     size: usize,
 }
 
 impl Lent {
-    /// A memory with the template's content that can grow to so many pages.
+    /// A memory with the template's content that can grow to `largest` pages.
     pub(crate) fn new(template: &MemoryTemplate, largest: u32) -> Result<Self> {
         let (page, size) = (host_page(), template.size());
         let mut mapping = Mapping::new(page + size, page + largest as usize * WASM_PAGE)?;
         // Wasm3 compares each access with the length in the header.
         mapping.stay_open();
-        // The data is watched or otherwise set apart from the header.
+        // The header must not be reset with the data.
         mapping.split()?;
-        // SAFETY: one host page into a mapping that is new, zero, ours, and
-        // larger than that page by at least the template's size. It is unmapped after the
-        // resetter is dropped.
+        // SAFETY: behind the first host page of a new, zero, private mapping lie at least as many
+        // bytes as the template has. It is unmapped after the resetter is dropped.
         let resetter = unsafe { template.install(mapping.base().add(page)) }?;
         Ok(Self { resetter, mapping, size })
     }
 
-    /// Puts it in the place of the runtime's memory, which is returned.
+    /// Replaces the runtime's memory, which is returned.
     ///
     /// # Safety
     ///
-    /// The runtime must be alive and idle. Before it resizes or frees its
-    /// memory, and before this value is dropped, its own must be put back.
+    /// The runtime must be alive and idle. Its own memory must be restored before it resizes or
+    /// frees its memory, and before this value is dropped.
     pub(super) unsafe fn install(&self, runtime: *mut Runtime) -> *mut MemoryHeader {
-        // SAFETY: the header lies in a page that stays accessible. Nothing else
-        // points to the runtime's own memory while it is idle.
+        // SAFETY: the header lies in a page that stays accessible, and the runtime is alive and
+        // idle.
         unsafe {
             let own = (*runtime).memory.mallocated;
             self.header().write(MemoryHeader {
@@ -56,8 +55,7 @@ impl Lent {
         }
     }
 
-    /// Changes its size as far as the reservation goes; `false` when that is
-    /// refused, and then nothing has changed.
+    /// Changes its size within the reservation; `false`, without a change, if that is refused.
     ///
     /// # Safety
     ///
@@ -67,7 +65,7 @@ impl Lent {
             return false;
         }
         self.size = size;
-        // SAFETY: the caller's promise.
+        // SAFETY: it is installed in this runtime, without slices.
         unsafe {
             (*self.header()).length = size;
             self.announce(runtime);
@@ -75,39 +73,36 @@ impl Lent {
         true
     }
 
-    /// Makes it clean again, at its first size. What still runs on it in a
-    /// runtime has to be told by [`announce`](Self::announce). After an error it
-    /// must not be used.
+    /// Resets content and size. [`announce`](Self::announce) then tells the runtime in which it is
+    /// installed. After an error it must not be used.
     pub(crate) fn clean(&mut self) -> Result<()> {
         let size = self.resetter.template().size();
-        // SAFETY: `&mut self` says that nothing runs on the memory; so much of it is open.
+        // SAFETY: `&mut self` shows that nothing runs on the memory, of which `size` bytes are
+        // open.
         unsafe { self.resetter.reset_grown(self.size) }?;
-        // Also where the size is the same: it fails where a growth did that could not be undone.
+        // Also at the same size: it reports a growth that could not be undone.
         self.mapping.hide(host_page() + size)?;
         if self.size != size {
             self.size = size;
-            // SAFETY: the header's page is accessible and nobody else's;
-            // `install` writes the header before anybody reads it.
+            // SAFETY: the header's page is accessible, and `&mut self` shows that nothing reads it.
             unsafe { (*self.header()).length = self.size };
         }
         Ok(())
     }
 
-    /// What makes it clean.
     pub(crate) fn resetter(&mut self) -> ResetterMut<'_> {
         (&mut self.resetter).into()
     }
 
-    /// Tells the runtime the size in pages, as the most that there can be: so
-    /// Wasm3 itself refuses to grow it, instead of calling `realloc` on it.
+    /// Sets the runtime's number of pages, also as the maximum: so Wasm3 refuses to grow the memory
+    /// instead of calling `realloc` on it.
     ///
     /// # Safety
     ///
-    /// It must be installed in this runtime, which is not in the middle of
-    /// reading it.
+    /// It must be installed in this runtime, which must not read its size meanwhile.
     pub(super) unsafe fn announce(&self, runtime: *mut Runtime) {
         let pages = (self.size / WASM_PAGE) as u32;
-        // SAFETY: the caller's promise.
+        // SAFETY: the runtime is alive, as it has this memory, and does not read its size.
         unsafe {
             (*runtime).memory.num_pages = pages;
             (*runtime).memory.max_pages = pages;
@@ -115,7 +110,7 @@ impl Lent {
     }
 
     fn data(&self) -> *mut u8 {
-        // SAFETY: the mapping is at least a page long.
+        // SAFETY: the mapping has at least one page.
         unsafe { self.mapping.base().add(host_page()) }
     }
 

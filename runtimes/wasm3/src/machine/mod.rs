@@ -1,30 +1,27 @@
-//! One runtime of Wasm3 with one module in it. In this folder is all that the
-//! adapter does through Wasm3's raw interface, and so all its unsafe code.
+//! One runtime of Wasm3 with one module, and all unsafe code of this crate.
 //!
-//! Wasm3 knows no threads: nothing of it is shared. Each [`Machine`] has an
-//! environment of its own, and whoever calls it holds `&mut Machine`. The rules
-//! that make the rest sound:
+//! Wasm3 shares nothing between threads. Each [`Machine`] has its own environment, and a call takes
+//! `&mut Machine`. These rules make the rest sound:
 //!
-//! 1. **What Wasm3 points to outlives it.** The module's bytes, the imports and
-//!    the state lie behind pointers that [`Handle`] owns; its `Drop` frees the
-//!    runtime first. The environment is dropped after the handle.
-//! 2. **No reference is held across a call into Wasm3.** State and memory are
-//!    reached from the pointers anew, here and in the host functions, and what
-//!    is given out borrows the machine.
-//! 3. **A memory of Touchstone's is never given to `realloc` or `free`.** Its maximum is
-//!    always its size, so that Wasm3 itself refuses to grow it (modules call the
-//!    host instead), and Wasm3's own memory is put back before the runtime is
-//!    freed.
-//! 4. **The structures are as `layout.rs` says**, which every new machine checks.
-//! 5. **A run that failed is the last one.** Wasm3 makes the instruction that
-//!    compiles a function on its first call one that calls it, and only then
-//!    compiles; when that fails, the next call jumps to where no code is. Nothing
-//!    runs in a machine after that.
+//! 1. **Wasm3's pointers do not dangle.** The module's bytes, the imports and the state lie behind
+//!    pointers that [`Handle`] owns; its `Drop` frees the runtime first. The environment is dropped
+//!    after the handle.
+//! 2. **No reference is held across a call into Wasm3.** State and memory are always reached
+//!    through the pointers, here and in the host functions, and returned references borrow the
+//!    machine.
+//! 3. **A memory of Touchstone's never reaches `realloc` or `free`.** Its maximum is always its
+//!    size, so Wasm3 refuses to grow it (modules call the host instead), and Wasm3's own memory is
+//!    restored before the runtime is freed.
+//! 4. **The structures are as `layout.rs` says**, which the engines verify before they support
+//!    anything.
+//! 5. **A run that failed is the last one.** At a function's first call, Wasm3 replaces the
+//!    instruction that compiles it by one that calls it, and only then compiles. If that fails, the
+//!    next call would jump to an address without code.
 
 mod call;
 mod environment;
 mod host;
-mod layout;
+pub(crate) mod layout;
 mod lent;
 mod live;
 mod scratch;
@@ -48,28 +45,25 @@ use touchstone_executor::{Error, Result, TrapKind};
 use trap::{Stop, text, translate};
 use wasm3_sys as ffi;
 
-/// Bytes of a guest's stack of values: the default of the bindings, and what
-/// wasmi gives too.
+/// Bytes of a guest's stack of values: the default of the bindings, and wasmi's.
 pub(crate) const VALUE_STACK: u32 = 1 << 20;
 
-/// The runtime and what only it points to.
+/// The runtime with the targets of its pointers.
 struct Handle {
     runtime: *mut Runtime,
     module: *mut Module,
     state: *mut State,
-    /// Wasm3's own memory, while one of Touchstone's is in its place.
+    /// Wasm3's own memory, while Touchstone's replaces it.
     own_memory: *mut MemoryHeader,
 }
 
-// SAFETY: as for `Environment`; the bound of the machine's stack, which belongs
-// to a thread, is set anew for each call.
+// SAFETY: as for `Environment`; the limit of the thread's stack is set for each call.
 unsafe impl Send for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: both were made in `Machine::new` and are freed once. The memory
-        // that is freed with the runtime is Wasm3's own (rule 3); the state, with
-        // what it owns, goes last (rule 1).
+        // SAFETY: both were made in `Machine::new` and are freed once. The memory that is freed
+        // with the runtime is Wasm3's own (rule 3); the state is freed last (rule 1).
         unsafe {
             if !self.runtime.is_null() {
                 if !self.own_memory.is_null() {
@@ -82,20 +76,6 @@ impl Drop for Handle {
     }
 }
 
-impl Handle {
-    /// What `layout.rs` can compare.
-    fn known<'a>(&self, environment: &Environment, program: &'a Program) -> layout::Known<'a> {
-        layout::Known {
-            runtime: self.runtime,
-            module: self.module,
-            environment: environment.raw().cast(),
-            userdata: self.state.cast(),
-            value_stack: VALUE_STACK,
-            program,
-        }
-    }
-}
-
 /// One runtime with one module.
 pub(crate) struct Machine {
     // Dropped in this order (rule 1).
@@ -103,21 +83,20 @@ pub(crate) struct Machine {
     environment: Environment,
     shared: Arc<Shared>,
     snapshot: Option<Snapshot>,
-    /// Exported functions by handle, found when they are first called.
+    /// Exported functions by handle, found at their first call.
     functions: Vec<Function>,
-    /// Whether a run failed in Wasm3 itself (rule 5): nothing may run any more.
+    /// A run failed in Wasm3 itself (rule 5): nothing may run any more.
     broken: bool,
     /// Runs that were followed by a reset.
     runs: u32,
 }
 
 impl Machine {
-    /// Parses, loads, links, and compiles where that is asked for. The start
-    /// function has not run yet.
+    /// Parses, loads and links, and compiles if the engine is eager. Runs no start function.
     ///
     /// # Errors
     ///
-    /// [`Error::Instantiation`] where a segment does not fit, else when Wasm3 fails.
+    /// [`Error::Instantiation`] if a segment does not fit.
     pub(crate) fn new(environment: Environment, shared: &Arc<Shared>) -> Result<Self> {
         let program = &shared.program;
         let failed = |reason| Error::runtime(program.engine, "load the module")(reason);
@@ -141,8 +120,8 @@ impl Machine {
         }
         // The bytes live as long as the state (rule 1).
         let module = environment.parse(&program.wasm).map_err(failed)?;
-        // SAFETY: runtime and module are new. A module that was not loaded is
-        // freed here, a loaded one with its runtime.
+        // SAFETY: runtime and module are new. The module is freed here if it was not loaded, and
+        // else with its runtime.
         unsafe {
             let result = ffi::m3_LoadModule(runtime, module);
             if !result.is_null() {
@@ -157,13 +136,13 @@ impl Machine {
             }
         }
         handle.module = module.cast();
-        // SAFETY: runtime and module are alive, and idle.
-        unsafe { layout::check(&handle.known(&environment, program)) }.map_err(|what| {
-            failed(format!("its structures are not those of Wasm3 0.9.0: {what} differs"))
-        })?;
-        // SAFETY: the layout was checked. A declared maximum of 0 pages would
-        // mean none at all to Wasm3.
-        unsafe { (*handle.runtime).memory.max_pages = program.largest };
+        // SAFETY: the runtime is alive and idle, and laid out as is known (rule 4).
+        let memory = unsafe { &mut (*handle.runtime).memory };
+        if memory.mallocated.is_null() {
+            return Err(failed("it has no memory".to_owned()));
+        }
+        // To Wasm3, a declared maximum of 0 pages would be no maximum.
+        memory.max_pages = program.largest;
         let functions = vec![Function::UNKNOWN; program.functions.len()];
         let mut machine = Self {
             handle,
@@ -181,7 +160,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Where this thread's stack ends for the guest.
+    /// The end of this thread's stack for the guest.
     fn check_stack(&self) -> Result<*mut c_void, String> {
         stack::check(stack::margin(self.program().nesting))
     }
@@ -190,14 +169,13 @@ impl Machine {
         &self.shared.program
     }
 
-    /// Gives every import what answers it.
+    /// Links the imports.
     fn link(&mut self) -> Result<(), String> {
         let program = Arc::clone(&self.shared.program);
         for (index, import) in program.imports.iter().enumerate() {
             let name = import_name(index);
-            // SAFETY: the module is loaded; the import lives as long as the
-            // state, which keeps the program (rule 1). Without a signature
-            // Wasm3 takes the module's own.
+            // SAFETY: the module is loaded; the state owns the program with the import (rule 1).
+            // Without a signature Wasm3 uses the module's.
             let result = unsafe {
                 ffi::m3_LinkRawFunctionEx(
                     self.handle.module.cast(),
@@ -221,14 +199,13 @@ impl Machine {
         self.plain(result)
     }
 
-    /// Puts a memory of Touchstone's in the place of Wasm3's own.
+    /// Replaces Wasm3's memory by one of Touchstone's.
     pub(crate) fn lend(&mut self, lent: Lent) -> Result<()> {
         if !self.handle.own_memory.is_null() {
             return Err(Error::Misuse("a machine is lent one memory only"));
         }
-        // SAFETY: the runtime is idle; its own memory, which keeps nothing but its
-        // header, is put back when the handle is dropped, before the state that
-        // owns this one (rule 3).
+        // SAFETY: the runtime is idle; its own memory, which keeps its header only, is restored
+        // when the handle is dropped, before the state that owns this one (rule 3).
         unsafe {
             if !host::resize(self.handle.runtime, 0) {
                 let failed = Error::runtime(self.program().engine, "give its memory back");
@@ -240,7 +217,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Runs the start function, where there is one.
+    /// Runs the start function, if there is one.
     pub(crate) fn start(&mut self) -> Result<()> {
         let failed = |machine: &Self, reason: String| {
             Error::runtime(machine.program().engine, "instantiate the module")(reason)
@@ -259,12 +236,12 @@ impl Machine {
         }
     }
 
-    /// Whether it can run and be reset.
+    /// `true` if it can run and be reset.
     pub(crate) fn is_sound(&self) -> bool {
         !self.broken
     }
 
-    /// Sets what belongs to one run: its end in time and on this thread's stack.
+    /// Sets the deadline and the stack limit of a run.
     fn begin(&mut self) -> Result<(), String> {
         if self.broken {
             return Err("it could not compile a function in the call before, and only a new \
@@ -278,10 +255,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Host state.
     fn state(&mut self) -> &mut State {
-        // SAFETY: alive as long as the handle; nothing runs while `self` is
-        // borrowed, so that no host function has it.
+        // SAFETY: alive as long as the handle; no host function runs while `self` is borrowed.
         unsafe { &mut *self.handle.state }
     }
 
@@ -293,27 +268,25 @@ impl Machine {
 
     /// Memory and host state at once.
     fn bytes_and_host(&mut self) -> (&mut [u8], &mut HostState) {
-        // SAFETY: as for the two above; the two lie apart.
+        // SAFETY: as for the two above, which do not overlap.
         unsafe { (bytes(self.handle.runtime), &mut (*self.handle.state).host) }
     }
 
-    /// What looks after a memory of Touchstone's.
+    /// Resets a memory of Touchstone's.
     pub(crate) fn resetter(&mut self) -> Option<ResetterMut<'_>> {
         self.state().lent.as_mut().map(Lent::resetter)
     }
 
-    /// Grows the memory; `false` when it is refused.
     fn grow(&mut self, pages: u32) -> bool {
         // SAFETY: nothing runs while `self` is borrowed.
         unsafe { grow(self.handle.runtime, self.handle.state, pages) }
     }
 
-    /// What the next machine can be made with. The lent memory is as the guest
-    /// left it.
+    /// The parts that the next machine can use. The lent memory is as the guest left it.
     pub(crate) fn into_parts(mut self) -> (Environment, Option<Lent>) {
         let lent = self.state().lent.take();
         let Self { handle, environment, .. } = self;
-        // Puts Wasm3's own memory back, so that nothing points to the lent one.
+        // Restores Wasm3's own memory.
         drop(handle);
         (environment, lent)
     }
@@ -334,7 +307,7 @@ impl Machine {
         })
     }
 
-    /// For what runs no guest.
+    /// The failure of a call that runs no guest.
     fn plain(&self, result: ffi::M3Result) -> Result<(), String> {
         if result.is_null() {
             return Ok(());
@@ -344,10 +317,9 @@ impl Machine {
         Err(self.detail(said))
     }
 
-    /// Adds what the runtime knows about its last error.
+    /// Adds the runtime's message about its last error.
     fn detail(&self, reason: String) -> String {
-        // SAFETY: the runtime is alive; the message, if there is one, lies in it
-        // and ends with a zero.
+        // SAFETY: the runtime is alive, and a message lies in it and ends with a zero.
         unsafe {
             let mut info = std::mem::zeroed::<ffi::M3ErrorInfo>();
             ffi::m3_GetErrorInfo(self.raw(), &raw mut info);

@@ -1,6 +1,6 @@
-//! Memory whose content nobody needs between two runs.
+//! Releases memory whose content is not needed between two runs.
 //!
-//! Wasm3 clears all that it allocates, so that all of it is resident: the state of its compiler
+//! Wasm3 clears all that it allocates, so all of it is resident: the state of its compiler
 //! (41 KiB), the stack of values, and pages of code of 32 KiB each, mostly empty. The kernel takes
 //! such memory back page by page, and gives zeros when it is touched again.
 
@@ -11,11 +11,11 @@ use touchstone_executor::Result;
 use touchstone_executor::memory::host_page;
 
 impl Machine {
-    /// Releases all resident memory that a clean machine can do without.
+    /// Releases all resident memory that a clean machine does not need.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses to release the guest's memory; the machine must then not be used.
+    /// If the kernel refuses to release the guest's memory; the machine must then not be used.
     pub(crate) fn trim(&mut self) -> Result<()> {
         self.release(0);
         // SAFETY: the memory is clean, not running, and borrowed here alone.
@@ -23,18 +23,19 @@ impl Machine {
         Ok(())
     }
 
-    /// Called after each run. Releases what compiling left behind, after runs 1, 2, 4, 8 … only:
-    /// a look costs a cache miss.
+    /// Called after each run. Releases the compiler's memory, after runs 1, 2, 4, 8 … only, because
+    /// the check costs a cache miss.
     pub(super) fn run_ended(&mut self) {
         self.runs = self.runs.wrapping_add(1);
         // SAFETY: the runtime is alive and idle.
         if self.runs.is_power_of_two() && unsafe { !(*self.handle.runtime).is_released() } {
-            // The next run begins there.
+            // The next run uses the first page.
             self.release(host_page());
         }
     }
 
-    /// Releases all that an idle machine does not need, but so many first bytes of the stack.
+    /// Releases all that an idle machine does not need, except the first `stack` bytes of the
+    /// stack.
     pub(super) fn release(&mut self, stack: usize) {
         // SAFETY: runtime and environment are alive and idle, and `layout.rs` was checked.
         unsafe {
@@ -46,8 +47,8 @@ impl Machine {
     }
 }
 
-/// What an idle runtime does not read again before it writes it: the compiler's state, the stack
-/// behind some first bytes, and what is free in each page of code.
+/// Memory that an idle runtime writes before it reads it: the compiler's state, the stack behind
+/// its first bytes, and the free part of each page of code.
 ///
 /// # Safety
 ///
@@ -57,7 +58,8 @@ unsafe fn unneeded(
     environment: *const Environment,
     stack: usize,
 ) -> Vec<Range<*mut u8>> {
-    // SAFETY: the caller's promise. The stack has so many slots, and lists of pages end with null.
+    // SAFETY: both are alive and idle. The stack has `num_stack_slots` slots, and lists of pages
+    // end with null.
     unsafe {
         let mut found = vec![(*runtime).compiler()];
         let values = (*runtime).stack;
@@ -74,7 +76,7 @@ unsafe fn unneeded(
     }
 }
 
-/// Gives the kernel the whole pages in a range. If it refuses, they stay: nothing depends on it.
+/// Releases the whole pages in a range. If the kernel refuses, they stay.
 ///
 /// # Safety
 ///
@@ -85,7 +87,7 @@ unsafe fn give_back(Range { start, end }: Range<*mut u8>) {
     let length = (end as usize).saturating_sub(start as usize).saturating_sub(skipped);
     let length = length - length % page;
     if length > 0 {
-        // SAFETY: the caller's promise: pages that lie as a whole in what nobody reads.
+        // SAFETY: whole pages of one allocation, whose content is not needed.
         unsafe { libc::madvise(start.add(skipped).cast(), length, libc::MADV_DONTNEED) };
     }
 }

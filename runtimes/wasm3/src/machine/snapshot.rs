@@ -1,4 +1,4 @@
-//! What a clean machine holds beside its memory's content, and bringing it back.
+//! Saves and restores the state of a clean machine outside its memory.
 
 use super::Machine;
 use super::trap::text;
@@ -16,17 +16,15 @@ struct SavedGlobal(ffi::IM3Global, ffi::M3TaggedValue);
 pub(super) struct Snapshot {
     host: CleanHost,
     globals: Vec<SavedGlobal>,
-    /// All entries of each table. They are pointers into the module.
+    /// All entries of each table, which point into the module.
     tables: Vec<Vec<*mut c_void>>,
 }
 
-// SAFETY: the pointers are used only with the machine that they were taken
-// from, which keeps this value and moves with it.
+// SAFETY: the pointers are used only by the machine that they come from, which owns this value.
 unsafe impl Send for Snapshot {}
 
 impl Machine {
-    /// Saves everything but the memory's content as the clean state, and releases what making the
-    /// machine left behind.
+    /// Saves everything except the memory's content, and releases the compiler's memory.
     pub(crate) fn save(&mut self) -> Result<()> {
         let program = Arc::clone(&self.shared.program);
         let mut globals = Vec::with_capacity(program.globals.len());
@@ -45,8 +43,7 @@ impl Machine {
                 globals.push(SavedGlobal(global, value));
             }
         }
-        let tables = if program.writes_tables { program.tables.len() } else { 0 };
-        let tables = (0..tables)
+        let tables = (0..program.tables)
             // SAFETY: `index` is below the module's number of tables.
             .map(|index| unsafe {
                 let table = &*(*self.handle.module).tables.add(index);
@@ -62,15 +59,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Brings back what was saved, and the lent memory. After an error the
-    /// machine must not be used.
+    /// Restores the saved state and the lent memory. After an error the machine must not be used.
     pub(crate) fn restore(&mut self) -> Result<()> {
         let Some(snapshot) = &self.snapshot else {
             return Err(Error::Misuse("no clean state was saved"));
         };
-        // SAFETY: nothing runs. Globals and tables are those of this machine's
-        // module; a table's storage only ever grows, so that the saved entries
-        // fit. The template was installed to the lent memory's data when it was made.
+        // SAFETY: nothing runs. Globals and tables are those of this machine's module. A table's
+        // storage only grows, so the saved entries fit.
         unsafe {
             for SavedGlobal(global, value) in &snapshot.globals {
                 let result = ffi::m3_SetGlobal(*global, (&raw const *value).cast_mut());

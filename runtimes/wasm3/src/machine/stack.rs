@@ -1,30 +1,27 @@
-//! Where the machine's stack ends for a guest.
+//! The end of a thread's stack for a guest.
 //!
-//! Wasm3's functions call each other on the machine's stack. Its own guess is
-//! that 8 MiB minus 128 KiB are left on it, which is more than most threads
-//! have.
+//! Wasm3's functions call each other on the thread's stack. Wasm3 assumes that 8 MiB minus 128 KiB
+//! are left on it, more than most threads have.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 
-/// Bytes that a guest may use at most: the same on every thread that has them.
+/// Bytes that a guest may use at most.
 pub(crate) const BUDGET: usize = 1 << 20;
-/// Bytes that a function without blocks takes to be compiled, of which the most
-/// is the validator's table of blocks, and host functions to be called.
+/// Bytes for compiling a function without blocks, most of them for the validator's table of blocks,
+/// and for host functions.
 const FUNCTION: usize = 256 << 10;
-/// Bytes that each block around another one takes to be compiled. What gcc 12
-/// makes of Wasm3 takes fewer than 300 for an `if` and 200 for the others; a test
-/// below holds both numbers against the linked one.
+/// Bytes for compiling each nested block. Compiled by gcc 12, Wasm3 takes less than 300 for an `if`
+/// and 200 for the others; a test below checks the linked one.
 const BLOCK: usize = 400;
 
-/// Bytes that have to stay free below a guest whose blocks are nested so deeply:
-/// a function is compiled where it is first called.
+/// Bytes that must stay free below a guest: a function is compiled at its first call.
 pub(crate) fn margin(nesting: u32) -> usize {
     FUNCTION + nesting as usize * BLOCK
 }
 
 thread_local! {
-    /// The lowest address of this thread's stack, once it was asked for.
+    /// The lowest address of this thread's stack, once it is known.
     static END: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -32,12 +29,11 @@ thread_local! {
 ///
 /// # Errors
 ///
-/// When the margin alone is more than there is: Wasm3 looks at the stack only
-/// where one function of the guest calls another.
+/// If less than the margin is left: Wasm3 checks the stack only at calls between functions.
 pub(super) fn check(margin: usize) -> Result<*mut c_void, String> {
     let here = 0_u8;
     let here = (&raw const here) as usize;
-    // Where the system does not say, the budget alone decides.
+    // If the system does not tell, the budget alone decides.
     let lowest = end().map_or(0, |end| end + margin);
     if here < lowest {
         return Err(format!(
@@ -58,8 +54,8 @@ fn end() -> Option<usize> {
 /// Lowest address of this thread's stack.
 #[cfg(target_os = "linux")]
 fn end_of_stack() -> Option<usize> {
-    // SAFETY: the attributes are initialised by the first call, read by the
-    // second, and destroyed by the third; the first one fails without effect.
+    // SAFETY: the first call initialises the attributes, or fails without effect; the second reads
+    // and the third destroys them.
     unsafe {
         let mut attributes = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {

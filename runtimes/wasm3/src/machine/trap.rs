@@ -1,23 +1,22 @@
-//! How a run of Wasm3 ended, in this project's words.
+//! Translates the end of a run of Wasm3.
 
 use std::ffi::CStr;
 use touchstone_executor::{Trap, TrapKind};
 use wasm3_sys::M3Result;
 
-/// What a host function returns to Wasm3 after it left its trap with the state.
+/// The result of a host function that has put a trap into the state.
 pub(super) static STOPPED: &CStr = c"stopped by a host function";
 
-/// How a call ended that did not return.
+/// The end of a call that did not return.
 pub(super) enum Stop {
-    /// A host function stopped it; the trap lies with the state.
+    /// By a host function; the trap is in the state.
     ByHost,
-    /// The guest trapped.
     Trap(Trap),
-    /// Wasm3 failed: lazy compilation, for instance, can fail in a call.
+    /// By a failure of Wasm3, such as lazy compilation.
     Failure(String),
 }
 
-/// What a result that is not null means.
+/// Translates a result that is not null.
 pub(super) fn translate(result: M3Result, text: &str) -> Stop {
     if result == STOPPED.as_ptr() {
         return Stop::ByHost;
@@ -31,8 +30,7 @@ pub(super) fn translate(result: M3Result, text: &str) -> Stop {
     }
 }
 
-/// The trap of a module that cannot be loaded because a segment does not fit. Wasm3 takes the
-/// offset of data as a number with a sign: behind 2 GiB no data fits for it.
+/// The trap of a module that cannot be loaded because a segment does not fit.
 pub(super) fn of_segment(text: &str) -> Option<TrapKind> {
     match text {
         "data segment out of bounds" => Some(TrapKind::MemoryOutOfBounds),
@@ -47,7 +45,7 @@ pub(super) fn of_segment(text: &str) -> Option<TrapKind> {
 ///
 /// The string must end with a zero and live for the time of the call.
 pub(super) unsafe fn text(result: M3Result) -> String {
-    // SAFETY: the caller's promise.
+    // SAFETY: the string is alive and ends with a zero.
     unsafe { CStr::from_ptr(result) }.to_string_lossy().into_owned()
 }
 

@@ -9,14 +9,14 @@ const ALL: Changes = Changes { memory_of_ours: true, clock: true };
 fn rewritten(text: &str, changes: Changes) -> (Rewritten, guest::Result<ModuleInfo>) {
     let bytes = wat::parse_str(text).unwrap();
     let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
-    let rewritten = rewrite(&guest, changes, &Frames::default()).unwrap();
+    let rewritten = rewrite(&guest, changes).unwrap();
     wasmparser::validate(&rewritten.wasm).unwrap();
     let info = ModuleInfo::read(&rewritten.wasm);
     (rewritten, info)
 }
 
 #[test]
-fn nothing_but_names_changes_where_nothing_recurs() {
+fn names_of_imports_and_growth_change() {
     let text = r#"(module
       (import "env" "twice" (func (param i32)))
       (import "env" "twice" (func (param i64)))
@@ -28,20 +28,50 @@ fn nothing_but_names_changes_where_nothing_recurs() {
     let names: Vec<_> = info.imports.iter().map(|import| import.name.as_str()).collect();
     assert_eq!(names, ["0", "1", "2"]);
     assert_eq!(rewritten.added, [Added::Grow]);
-    assert!(rewritten.taken.is_none() && !info.grows_memory);
+    assert!(!info.grows_memory);
     assert!(info.mutable_globals.is_empty() && info.data_bytes == 7);
 }
 
+/// The code section of a module.
+fn code(wasm: &[u8]) -> &[u8] {
+    let mut payloads = Parser::new(0).parse_all(wasm).map(Result::unwrap);
+    let range = payloads.find_map(|payload| match payload {
+        Payload::CodeSectionStart { range, .. } => Some(range),
+        _ => None,
+    });
+    &wasm[range.unwrap()]
+}
+
+/// Neither counters nor other checks stand in recursive functions. The host's own call is there
+/// where the memory grows, and the indices behind it shift by one.
 #[test]
-fn recursive_calls_count_and_the_guest_has_no_such_sections_of_its_own() {
-    let text = r#"(module (func $f (export "f") (param i32)
-        (call $f (i32.sub (local.get 0) (i32.const 1)))))"#;
-    let (rewritten, info) = rewritten(text, NONE);
-    let info = info.unwrap();
-    assert_eq!(rewritten.added, [Added::StackUsedUp]);
-    assert_eq!(info.imports.len(), 1);
-    assert_eq!(info.mutable_globals[0].export, rewritten.taken);
-    assert!(rewritten.stack > COUNTED);
+fn recursive_functions_stay_as_they_are() {
+    let text = |growth: &str, function: &str| {
+        format!(
+            r#"(module (import "env" "f" (func $import)) {growth}
+              (memory 1 9) (data (i32.const 8) "data") (table 2 funcref) (elem (i32.const 0) $g)
+              (type $t (func (param i32) (result i32)))
+              (func $f (export "f") (param i32) (result i32)
+                (call $import) (i32.store (i32.const 8) (local.get 0))
+                (i32.add (i32.const 1) (call $f (i32.sub (local.get 0) (i32.const 1)))))
+              (func $g (type $t) (call_indirect (type $t) (local.get 0) (i32.const 0)))
+              (func (export "grow") (drop ({function} (i32.const 1)))))"#
+        )
+    };
+    let memory_of_ours = Changes { memory_of_ours: true, ..NONE };
+    for changes in [NONE, memory_of_ours] {
+        let plain = text("", "i32.clz");
+        let (rewritten, _) = rewritten(&plain, changes);
+        assert!(rewritten.added.is_empty());
+        assert_eq!(code(&rewritten.wasm), code(&wat::parse_str(plain).unwrap()));
+    }
+    let growth = r#"(import "host" "grow" (func $grow (param i32) (result i32)))"#;
+    let expected = wat::parse_str(text(growth, "call $grow")).unwrap();
+    for changes in [NONE, memory_of_ours] {
+        let (rewritten, _) = rewritten(&text("", "memory.grow"), changes);
+        assert_eq!(rewritten.added, [Added::Grow]);
+        assert_eq!(code(&rewritten.wasm), code(&expected));
+    }
 }
 
 #[test]
@@ -56,7 +86,7 @@ fn everything_at_once_is_a_valid_module() {
         (loop (br_if 0 (global.get $hidden)))
         (drop (call $f)) (call_indirect (type $t) (i32.const 1))))"#;
     let (rewritten, info) = rewritten(text, ALL);
-    assert_eq!(rewritten.added, [Added::StackUsedUp, Added::Clock]);
+    assert_eq!(rewritten.added, [Added::Clock]);
     // The memory is imported.
     assert_eq!(info.unwrap().supplied.len(), 1);
 }
@@ -75,22 +105,20 @@ fn references_to_imports_are_to_functions_that_call_them() {
     assert_eq!(info.unwrap().functions, 5);
 }
 
-/// Where there is a memory, which the module always exports.
+/// With the exports of the guest, or in a section of its own.
 #[test]
 fn a_start_function_becomes_an_export() {
-    let text = |memory, start| {
-        format!(
-            r#"(module (import "env" "f" (func $import)) (func $own) {memory} (start {start}))"#
-        )
-    };
     for start in ["$import", "$own"] {
-        let (rewritten, info) = rewritten(&text("(memory 1)", start), NONE);
-        let info = info.unwrap();
-        assert!(rewritten.has_start && !info.has_start);
-        assert!(info.exports.iter().any(|export| export.name == super::start()), "{start}");
+        for other in ["(memory 1)", "", r#"(export "own" (func $own))"#] {
+            let text = format!(
+                r#"(module (import "env" "f" (func $import)) (func $own) {other} (start {start}))"#
+            );
+            let (rewritten, info) = rewritten(&text, NONE);
+            let info = info.unwrap();
+            assert!(rewritten.has_start && !info.has_start);
+            assert!(info.exports.iter().any(|export| export.name == super::start()), "{start}");
+        }
     }
-    let (rewritten, info) = rewritten(&text("", "$own"), NONE);
-    assert!(!rewritten.has_start && info.unwrap().has_start);
 }
 
 #[test]
