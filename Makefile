@@ -9,11 +9,8 @@ FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
 # memories), and their seed.
 FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
-# Number of swaps after which memory must not have grown, and the methods that make them.
+# Number of swaps after which memory must not have grown.
 SWAPS        ?= 100000
-SOAK         ?= ^wasmtime/(load_artifact|instantiate|two_live_instances|pool)
-# Executors of `make density`: all of them would take 45 minutes.
-DENSITY      ?= ^(tinywasm|wasm3|wasmedge_aot|wasmi|wasmtime)_(instance_reuse(_tracked)?|pooling_tracked)$$|^wasmtime_(instance_reuse_(gated|auto)|recreate_instance_(cow|tracked)|pooling_cow(_resident)?)$$
 # Each compiles another Cranelift: excluded unless FEATURES names it.
 CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
 # Requirements of some backends beside crates, prepared once in .toolchain/. Targets over
@@ -81,12 +78,11 @@ bench: setup $(NEEDED) ## measure the full matrix, and write BENCHMARK.md, bench
 peers: setup $(NEEDED) ## compare executors with their peers, in turns; print tab-separated lines
 	$(RUN) peers
 
-# SOAK is a filter over <engine>/<method>; each method that it matches makes SWAPS swaps.
 swap: setup $(NEEDED) ## measure replacing modules while messages arrive: time, memory, latency under load
-	$(RUN) swap --swaps $(SWAPS) --soak '$(SOAK)'
+	$(RUN) swap --swaps $(SWAPS)
 
 density: setup $(NEEDED) ## measure many live instances in one process: memory, mappings, calls on random ones
-	$(RUN) density '$(DENSITY)' --records records/density.jsonl
+	$(RUN) density
 
 resets: setup $(NEEDED) ## measure clean calls that write more and more pages: from where on dropping is faster
 	$(RUN) resets
@@ -168,8 +164,10 @@ audit: setup ## check the locked dependencies for advisories, with cargo-deny (n
 	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 2; }
 	$(CARGO) deny --locked check
 
+# The build script lists the workloads of experiments, so cargo does not find them.
 fmt:
 	$(CARGO) fmt --all --check
+	rustfmt --edition 2024 --check $$(find src/experiment -name '*.rs')
 	cd test-runtime && $(CARGO) fmt --all --check
 	cd test-runtime/componentize && $(CARGO) fmt --check
 	cd test-runtime/javascript && $(CARGO) fmt --check

@@ -9,21 +9,20 @@
 
 pub mod case;
 pub mod contest;
-pub mod density;
 pub mod doctor;
+pub mod experiment;
 pub mod features;
+#[cfg(feature = "systems")]
+pub mod host;
 pub mod inspect;
 pub mod lab;
 pub mod measure;
 pub mod plain;
 pub mod plan;
 mod proc;
-pub mod resets;
 pub mod run;
 pub mod solo;
 pub mod supervise;
 pub mod swap;
-#[cfg(feature = "systems")]
-pub mod systems;
 
 pub use touchstone_record::{self as record, compare, files, terminal};

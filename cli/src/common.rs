@@ -2,17 +2,15 @@
 
 use super::Ended;
 use anyhow::{Result, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use strum::VariantNames;
 use touchstone::case::{self, Case, Guests};
 use touchstone::lab::obstacles;
 use touchstone::plan::{Budget, Compare, Plan};
-use touchstone::record::{self, Book, Header, Refusal, Replacement, Sink};
-use touchstone::run::{Came, Finished, Host, Job, header, run, shown, watch_for_ctrl_c};
+use touchstone::record::{self, Book, Line, Refusal, Replacement, Run, Sink};
+use touchstone::run::{Came, Finished, Host, Job, go_on, header, run, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print, warn_of_skipped};
@@ -44,25 +42,42 @@ impl Known {
         Ok(Self { cases, engines, plan, guests })
     }
 
-    /// Makes comparisons in fresh processes of this program, and sends the lines to `sink`.
+    /// Makes comparisons in fresh processes of this program, and sends the lines to
+    /// `sink`. A killed run of the same comparisons goes on there.
     pub(super) fn compare(
         &self,
         compares: Vec<Compare>,
         refusals: Vec<Refusal>,
         budget: Budget,
-        sink: &mut dyn Sink,
-    ) -> Result<(Came, Header)> {
+        sink: Sunk<'_>,
+    ) -> Result<Came> {
         let Self { cases, engines, plan, .. } = self;
         let header = header(budget.sampling(false), engines, plan);
         let mut progress = Progress::new(compares.len() * budget.processes as usize, true);
-        let job = Job {
-            header: header.clone(),
+        let mut job = Job {
+            header,
             cells: Vec::new(),
             compares,
             refusals,
             budget,
             in_process: false,
             done: Finished::default(),
+        };
+        let sink: &mut dyn Sink = match sink {
+            Sunk::Nowhere(lines) => lines,
+            Sunk::Part(file, before) => {
+                let is_own = |(_, lines): &Run| {
+                    lines.iter().all(|line| match line {
+                        Line::Comparison(own) => job.compares.iter().any(|of| of.of == own.of),
+                        _ => true,
+                    })
+                };
+                let before: Vec<Run> = before.filter(is_own).into_iter().collect();
+                if go_on(&mut job, before).is_none() {
+                    file.clear()?;
+                }
+                file
+            }
         };
         let stop = Stop::default();
         begin(&stop, false)?;
@@ -74,8 +89,16 @@ impl Known {
             limit: LIMIT,
             stop,
         };
-        Ok((run(job, &host, sink, &mut progress)?, header))
+        run(job, &host, sink, &mut progress)
     }
+}
+
+/// Where the lines of comparisons go.
+pub(super) enum Sunk<'a> {
+    /// To nobody's file.
+    Nowhere(&'a mut Vec<Line>),
+    /// To a file, in which a killed run may have left some.
+    Part(&'a mut Replacement, Option<Run>),
 }
 
 /// Prepares for running guests: prints limits that keep runtimes from working, and watches for
@@ -85,14 +108,6 @@ pub(super) fn begin(stop: &Stop, in_process: bool) -> Result<()> {
         complain(&format!("warning: {obstacle}"));
     }
     watch_for_ctrl_c(stop, in_process)
-}
-
-/// A parser of the names of a type's values.
-pub(super) fn names<T>() -> impl TypedValueParser<Value = T>
-where
-    T: VariantNames + std::str::FromStr<Err = strum::ParseError> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(T::VARIANTS).try_map(|name| name.parse::<T>())
 }
 
 pub(super) fn print_lines(values: impl IntoIterator<Item = Value>) -> Result<()> {

@@ -129,6 +129,7 @@ impl Compare {
             purpose: Purpose::Asked,
             case: case.name.clone(),
             guest: guest.replace('-', "_"),
+            second: None,
             subject: contender(a)?,
             baseline: contender(b)?,
         })

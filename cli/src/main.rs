@@ -7,24 +7,21 @@ mod bench;
 mod cases;
 mod common;
 mod compare;
-mod density;
 mod doctor;
+mod experiment;
 mod init;
 mod inspect;
 mod list;
 mod peers;
 mod repeat;
 mod report;
-mod resets;
 mod run;
 #[cfg(feature = "systems")]
 mod serve;
 mod show;
 mod swap;
-#[cfg(feature = "systems")]
-mod systems;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 use touchstone::run::stopped_code;
 use touchstone_executor::text::abridged;
@@ -64,12 +61,8 @@ commands! {
     run::Run,
     peers::Peers,
     swap::Swap,
-    density::Density,
-    resets::Resets,
     #[cfg(feature = "systems")]
     serve::Serve,
-    #[cfg(feature = "systems")]
-    systems::Systems,
     cases::Cases,
     repeat::Repeat,
     doctor::Doctor,
@@ -95,8 +88,26 @@ impl Ended {
 
 const MESSAGE: usize = 8000;
 
+/// Executes the command of the program's arguments.
+fn execute() -> anyhow::Result<Ended> {
+    let own = Arguments::command();
+    let names: Vec<String> = own.get_subcommands().map(|own| own.get_name().to_owned()).collect();
+    let groups = experiment::groups(|name| names.iter().any(|own| own == name));
+    let all = groups.iter().fold(own, |all, group| all.subcommand(group.command()));
+    let given = all.get_matches_from(run::spread(std::env::args_os()));
+    if let Some((name, given)) = given.subcommand()
+        && let Some(group) = groups.iter().find(|group| group.name() == name)
+    {
+        return group.execute(given);
+    }
+    match Arguments::from_arg_matches(&given) {
+        Ok(arguments) => arguments.command.execute(),
+        Err(error) => error.exit(),
+    }
+}
+
 fn main() -> ExitCode {
-    match Arguments::parse_from(run::spread(std::env::args_os())).command.execute() {
+    match execute() {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Badly) => ExitCode::from(1),
         Ok(Ended::Stopped) => ExitCode::from(stopped_code()),

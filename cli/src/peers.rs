@@ -1,14 +1,14 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::common::{Known, ended};
+use super::common::{Known, Sunk, ended, stopped};
 use anyhow::Result;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::escape::tsv;
-use touchstone::record::{self, Book, Line, Match, Means, Purpose, Replacement, Sink};
+use touchstone::record::{self, Book, Header, Line, Match, Means, Purpose, Replacement};
 use touchstone::run::seed;
 use touchstone::terminal::{complain, print};
 
@@ -65,17 +65,24 @@ impl Peers {
             print(&line(&wanted.of, Err(&wanted.reason)))?;
         }
         let matches: Vec<Match> = compares.iter().map(|compare| compare.of.clone()).collect();
-        let mut lines: Vec<Line> = Vec::new();
-        let (came, header) = known.compare(compares, Vec::new(), budget, &mut lines)?;
-        let is_whole = !came.stopped && came.broken_off.is_none();
-        if !self.no_record && is_whole {
-            let default = || record::output_path(record::PEERS, self.filter.is_none());
+        let default = || record::output_path(record::PEERS, self.filter.is_none());
+        let (came, book) = if self.no_record {
+            let mut lines: Vec<Line> = Vec::new();
+            let came = known.compare(compares, Vec::new(), budget, Sunk::Nowhere(&mut lines))?;
+            (came, Book::of(Header::default(), lines))
+        } else {
             let path = self.records.unwrap_or_else(default);
-            let mut file = Replacement::of(&path)?;
-            lines.iter().try_for_each(|line| file.append(line))?;
-            file.finish()?;
-        }
-        let book = Book::of(header, lines);
+            let (mut file, before) = Replacement::go_on(&path)?;
+            let came =
+                known.compare(compares, Vec::new(), budget, Sunk::Part(&mut file, before))?;
+            let book = record::load(file.part())?.newest().unwrap_or_default();
+            match came.stopped || came.broken_off.is_some() {
+                true => drop(stopped(&file)),
+                false => file.finish()?,
+            }
+            (came, book)
+        };
+        let is_whole = !came.stopped && came.broken_off.is_none();
         for of in &matches {
             let measured = book.comparisons.get(of).and_then(|processes| judge(processes, MARGIN));
             print(&line(

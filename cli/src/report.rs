@@ -4,7 +4,7 @@ use super::Ended;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::files::project;
-use touchstone::record::{self, BENCH};
+use touchstone::record::{self, BENCH, experiments_folder};
 use touchstone::run::shown;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print, warn_of_skipped};
@@ -85,6 +85,7 @@ impl Report {
             pages: self.pages.unwrap_or_else(|| page.with_file_name("benchmark")),
             division: self.division.unwrap_or_else(pages::default_path),
             tables: self.tables.unwrap_or_else(tables::default_folder),
+            experiments: experiments_folder(),
             charts: self.charts.unwrap_or_else(tables::charts::default_path),
             explanations: self.explanations.unwrap_or_else(Explanations::default_path),
             draft: self.draft,

@@ -1,16 +1,21 @@
 //! `touchstone swap`.
 
 use super::Ended;
-use super::common::{Known, ended, newest};
+use super::common::{Known, Sunk, begin, ended, newest, stopped};
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use touchstone::case::{self, Case, Guests};
-use touchstone::lab::{Lab, Refused, config_for};
-use touchstone::plan::{Budget, Filter, Plan, cores};
-use touchstone::record::{self, Line, RecordFile, Refusal, SWAPS, Sink, SoakPoint};
+use touchstone::experiment::{Asked, Ran, Session, go_on, serve, workload};
+use touchstone::plan::{Budget, Filter, Plan, refusal};
+use touchstone::record::{
+    self, Coordinate, Experiment, Refusal, Replacement, SWAPS, Status, experiments_folder,
+};
 use touchstone::run::{SamplingName, seed, shown};
-use touchstone::swap::{self, Method, Ready};
+use touchstone::solo::available_memory;
+use touchstone::supervise::Stop;
+use touchstone::swap::{self, Method};
 use touchstone::terminal::{complain, print};
 use touchstone_executor::Engine;
 
@@ -39,15 +44,19 @@ pub(super) struct Swap {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(20..))]
     swaps: Option<u64>,
     /// Make the swaps of --swaps only by methods that this regular expression matches:
-    /// `<engine>/<method>`
+    /// `<engine>/<method>` [default: those of benches/swap.toml]
     #[arg(long, value_name = "REGEX", requires = "swaps")]
     soak: Option<String>,
     /// Read the kinds of messages from this file [default: benches/swap.toml of the project]
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
-    /// Append the records to this file [default: records/swap.jsonl of the project]
+    /// Replace the records in FILE [default: records/swap.jsonl of the project; in target/ with a
+    /// filter or a plan]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
+    /// Serve as a process of another run
+    #[arg(long, hide = true)]
+    worker: bool,
 }
 
 /// The name of swaps under load in filters.
@@ -63,15 +72,21 @@ fn name((engine, way): &Way<'_>) -> String {
 
 impl Swap {
     pub(super) fn execute(self) -> Result<Ended> {
+        if self.worker {
+            let all = Experiment::all(experiments_folder())?;
+            return serve(&all, &touchstone_runtimes::engines()).map(|()| Ended::Well);
+        }
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
         let plan = swap::load(&self.plan.clone().unwrap_or_else(swap::default_file), &cases)?;
-        let mut lab = Lab::new(Guests::built(), config_for(cores()));
-        let kinds = swap::kinds(plan.kinds.each_ref(), lab.guests())?;
-        let (swapped, mut refusals) = plan.engines(&engines);
+        let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built())?;
+        let (swapped, left_out) = swap::engines(&engines);
+        let refusal =
+            |(engine, reason): &swap::LeftOut| refusal(&**engine, Status::NotAsked, reason.clone());
+        let mut refusals: Vec<Refusal> = left_out.iter().map(refusal).collect();
         let ways = Method::ALL.into_iter().map(Some).chain([None]);
         let ways = swapped.iter().flat_map(|engine| ways.clone().map(move |way| (engine, way)));
         let filter = Filter::new(self.filter.as_deref())?;
-        let soak = Filter::new(self.soak.as_deref())?;
+        let soak = Filter::new(self.soak.as_deref().or(plan.soak.as_deref()))?;
         let meant: Vec<Way<'_>> = filter.select("no method", ways, name)?;
         let mut compares = Vec::new();
         for ways in meant.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
@@ -84,8 +99,10 @@ impl Swap {
         for Refusal { engine, reason, .. } in &refusals {
             complain(&format!("left out: {engine}: {reason}"));
         }
-        let path = self.records.clone().unwrap_or_else(|| record::default_path(SWAPS));
-        let mut records = RecordFile::append_to(&path)?;
+        let is_whole = self.filter.is_none() && self.plan.is_none();
+        let path = self.records.clone();
+        let path = path.unwrap_or_else(|| record::output_path(SWAPS, is_whole));
+        let (mut file, before) = Replacement::go_on(&path)?;
         let budget = match self.sampling {
             SamplingName::Full => Budget::full(seed(self.seed)),
             SamplingName::Quick => Budget::quick(seed(self.seed)),
@@ -95,58 +112,55 @@ impl Swap {
         let both = Plan::new(&both, &engines, &mut guests)?;
         let known = Known { cases, engines, plan: both, guests };
         let budget = Budget { name: "swap".to_owned(), ..budget };
-        let (came, _) = known.compare(compares, refusals, budget, &mut records)?;
+        let engines = known.engines.clone();
+        let sink = Sunk::Part(&mut file, before);
+        let came = known.compare(compares, refusals, budget, sink)?;
+        let ended = ended(&came, came.failed() == 0)?;
         if came.stopped {
-            complain("stopped; the comparisons that were made are recorded");
+            return Ok(stopped(&file));
         }
-        let ended = ended(&came, true)?;
-        if came.stopped {
-            return Ok(ended);
+        let ran = self.points(&meant, &engines, &soak, &mut file)?;
+        if ran.stopped {
+            return Ok(stopped(&file));
         }
-        let mut failed = came.failed();
-        for way in &meant {
-            let name = name(way);
-            let made = match (*way, self.swaps) {
-                ((engine, None), _) => swap::under_load(engine, &kinds, &mut lab, plan.load),
-                ((engine, Some(method)), Some(swaps)) if soak.matches(&name) => {
-                    let progress = |SoakPoint { swaps, rss_kib }| {
-                        complain(&format!("{name}: {swaps} swaps, {rss_kib} KiB"));
-                    };
-                    let ready = Ready::new(method, engine, &kinds, &mut lab);
-                    let made = ready.and_then(|ready| swap::soak(ready, swaps, progress));
-                    made.map(|swap| (swap, None)).map_err(Into::into)
-                }
-                _ => continue,
-            };
-            failed += keep(&mut records, &name, made)?;
-        }
+        file.finish()?;
         print(&touchstone_report::show::all(&newest(&path, "make swap")?))?;
         complain(&format!("records: {}", shown(&path)));
-        Ok(Ended::well_if(failed == 0))
+        Ok(if ran.failed { Ended::Badly } else { ended })
     }
-}
 
-/// Records what was found and says what went wrong, if anything: 1 for a failure.
-fn keep(
-    records: &mut RecordFile,
-    name: &str,
-    made: Result<(record::Swap, Option<String>)>,
-) -> Result<usize> {
-    let problem = match made {
-        Ok((swap, problem)) => {
-            records.append(&Line::Swap(Box::new(swap)))?;
-            problem
-        }
-        Err(error) => match error.downcast_ref::<Refused>() {
-            Some(refused) if !refused.status.is_failure() => {
-                complain(&format!("left out: {name}: {error:#}"));
-                None
-            }
-            _ => Some(format!("{error:#}")),
-        },
-    };
-    if let Some(problem) = &problem {
-        complain(&format!("failed: {name}: {problem}"));
+    /// Swaps under load, and memory over many swaps: experiments of the same command.
+    fn points(
+        &self,
+        meant: &[Way<'_>],
+        engines: &[Arc<dyn Engine>],
+        soak: &Filter,
+        file: &mut Replacement,
+    ) -> Result<Ran> {
+        let texts = |ways: Vec<String>| ways.into_iter().map(Coordinate::from).collect();
+        let under_load = meant.iter().filter(|(_, method)| method.is_none());
+        let under_load = under_load.map(|(engine, _)| engine.id().to_owned()).collect();
+        let methods = meant.iter().filter(|(_, method)| method.is_some()).map(name);
+        let methods = methods.filter(|name| soak.matches(name)).collect();
+        let mut values = BTreeMap::from([
+            ("engine".to_owned(), texts(under_load)),
+            ("method".to_owned(), texts(methods)),
+        ]);
+        values.extend(self.swaps.map(|swaps| ("swaps".to_owned(), vec![swaps.into()])));
+        let asked = Asked {
+            values,
+            seed: self.seed,
+            memory: available_memory() / 2,
+            file: self.plan.clone(),
+            ..Asked::default()
+        };
+        let all = Experiment::all(experiments_folder())?;
+        let own = all.iter().filter(|own| own.command == "swap");
+        let own = own.filter_map(|own| Some((own, workload(&own.name)?)));
+        let stop = Stop::default();
+        begin(&stop, false)?;
+        let (experiments, worker) = (own.collect(), ["swap", "--worker"]);
+        let session = Session { experiments, engines, worker: &worker, asked, stop: &stop };
+        go_on(&session, file)
     }
-    Ok(usize::from(problem.is_some()))
 }

@@ -6,8 +6,8 @@ use touchstone::case;
 use touchstone_executor::text::is_hostile;
 use touchstone_record::compare::{MARGIN, of_records};
 use touchstone_record::{
-    self as record, BENCH, CHECKS, COUNTS, DENSITY, Line, PEERS, RESETS, RecordFile, SWAPS,
-    SYSTEMS, Sink,
+    self as record, BENCH, CHECKS, COUNTS, Experiment, Line, PEERS, RecordFile, Sink,
+    experiments_folder,
 };
 use touchstone_report::units::ratio_with_interval;
 use touchstone_report::{self as report, Options};
@@ -61,7 +61,9 @@ pub fn records(lines: &[u8]) {
 pub fn outputs(lines: &[u8]) {
     let Ok(folder) = tempfile::tempdir() else { return };
     let at = |name: &str| folder.path().join(name);
-    for name in [BENCH, PEERS, SWAPS, DENSITY, RESETS, SYSTEMS, COUNTS, CHECKS] {
+    let experiments = Experiment::all(experiments_folder()).unwrap_or_default();
+    let experiments = experiments.iter().map(|own| own.records.as_str());
+    for name in [BENCH, PEERS, COUNTS, CHECKS].into_iter().chain(experiments) {
         if std::fs::write(at(name), lines).is_err() {
             return;
         }
@@ -87,6 +89,7 @@ pub fn outputs(lines: &[u8]) {
         pages: at("benchmark"),
         division: pages::default_path(),
         tables: tables::default_folder(),
+        experiments: experiments_folder(),
         charts: tables::charts::default_path(),
         explanations: at("explanations.toml"),
         draft: true,

@@ -1,9 +1,8 @@
 //! The records of one run, indexed.
 
 use super::{
-    CellKey, Check, Comparison, Count, Density, Estimate, Executor, Finding, Header, Line, Match,
-    Metric, Observations, Refusal, Reset, ResetKey, Sample, Samples, Setup, Swap, System,
-    WorkFacts, estimate, refusal, reset,
+    CellKey, Check, Comparison, Count, Estimate, Executor, Finding, Header, Line, Match, Metric,
+    Observations, PointBook, Refusal, Sample, Samples, Setup, WorkFacts, estimate, refusal,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,14 +26,8 @@ pub struct Book {
     pub counts: BTreeMap<(String, String), Count>,
     /// What the checks found, in their order.
     pub findings: Vec<Finding>,
-    /// Swaps under load, and memory over many swaps.
-    pub swaps: Vec<Swap>,
-    /// Live instances in one process, in the order of measurement.
-    pub densities: Vec<Density>,
-    /// Clean calls that write so many pages, process by process.
-    pub resets: BTreeMap<ResetKey, Vec<Reset>>,
-    /// Systems under executors, in the order of measurement.
-    pub systems: Vec<System>,
+    /// The points of each experiment.
+    pub points: BTreeMap<String, PointBook>,
 }
 
 impl Book {
@@ -72,13 +65,8 @@ impl Book {
                     book.counts.insert((count.case.clone(), count.guest.clone()), count);
                 }
                 Line::Finding(finding) => book.findings.push(*finding),
-                Line::Swap(swap) => book.swaps.push(*swap),
-                Line::Density(density) => book.densities.push(*density),
-                Line::System(system) => book.systems.push(*system),
-                Line::Reset(reset) => {
-                    let all = book.resets.entry(reset.key.clone()).or_default();
-                    all.retain(|other| other.process != reset.process);
-                    all.push(*reset);
+                Line::Point(point) => {
+                    book.points.entry(point.experiment.clone()).or_default().add(*point);
                 }
             }
         }
@@ -100,12 +88,6 @@ impl Book {
         let values: Vec<f64> =
             samples.iter().flat_map(|samples| samples.0.iter().map(Sample::per_call)).collect();
         estimate::of_values(&values).map(|estimate| Estimate { interval: None, ..estimate })
-    }
-
-    /// The time of a call of an executor at a point, ns; `None` if it was not measured.
-    #[must_use]
-    pub fn reset(&self, key: &ResetKey) -> Option<Estimate> {
-        reset::call(self.resets.get(key)?)
     }
 
     /// The samples of a metric of a cell that its estimate is made of.

@@ -2,7 +2,7 @@
 //! a run has.
 
 use super::sample::check_noisy;
-use super::{Comparison, Line, Metric, Samples, SystemFound};
+use super::{Comparison, Coordinate, Line, Metric, Point, Samples};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ impl Names {
     }
 
     fn too_many(&mut self, value: &Value) -> Option<String> {
-        let sides = [value, &value["subject"], &value["baseline"]];
+        let sides = [value, &value["subject"], &value["baseline"], &value["where"]];
         let engines = sides.iter().filter_map(|side| side["engine"].as_str());
         let listed = value["engines"].as_object().into_iter().flatten();
         for engine in engines.chain(listed.map(|(engine, _)| engine.as_str())) {
@@ -95,23 +95,27 @@ fn of_line(line: &Line) -> Option<String> {
         Line::Observations(seen) => of_threads(seen.cell.threads)
             .or_else(|| of_process(seen.process))
             .or_else(|| seen.metrics.iter().find_map(|(metric, own)| of_samples(*metric, own))),
-        Line::Reset(reset) => of_threads(reset.key.point.threads)
-            .or_else(|| of_process(reset.process))
-            .or_else(|| of_samples(Metric::Call, &reset.call)),
         Line::Comparison(own) => of_comparison(own),
-        Line::Density(own) => (own.instances == 0).then(|| "no live instances".to_owned()),
-        Line::System(system) => match &system.found {
-            SystemFound::Node(own) => none_of("blocks or time", &[own.blocks, own.total_ns]),
-            SystemFound::FanOut(own) => none_of("time", &[own.round_ns]),
-            SystemFound::Pipeline(own) => none_of("time", &[own.total_ns]),
-            SystemFound::Requests(_) => None,
-        },
+        Line::Point(own) => of_point(own),
         _ => None,
     }
 }
 
-fn none_of(what: &str, numbers: &[u64]) -> Option<String> {
-    numbers.contains(&0).then(|| format!("no {what}"))
+fn of_point(own: &Point) -> Option<String> {
+    for (name, value) in own.place.iter() {
+        match value {
+            Coordinate::Number(0) => return Some(format!("the number 0 of '{name}'")),
+            Coordinate::Number(threads) if name == "threads" => {
+                if let Some(fault) = of_threads(usize::try_from(*threads).unwrap_or(usize::MAX)) {
+                    return Some(fault);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut values = own.values.iter();
+    of_process(own.process)
+        .or_else(|| values.find_map(|(name, samples)| of_each(name, samples, false)))
 }
 
 fn of_threads(threads: usize) -> Option<String> {
@@ -125,10 +129,14 @@ fn of_process(process: u32) -> Option<String> {
 }
 
 fn of_samples(metric: Metric, samples: &Samples) -> Option<String> {
+    let is_call = matches!(metric, Metric::Call | Metric::WarmCall | Metric::WarmTake);
+    of_each(metric.name(), samples, is_call)
+}
+
+fn of_each(metric: &str, samples: &Samples, is_call: bool) -> Option<String> {
     if samples.0.is_empty() {
         return Some(format!("no sample of '{metric}'"));
     }
-    let is_call = matches!(metric, Metric::Call | Metric::WarmCall | Metric::WarmTake);
     samples.0.iter().enumerate().find_map(|(place, sample)| {
         let fault = match sample {
             _ if !(1..=MOST_CALLS).contains(&sample.calls) => "calls",

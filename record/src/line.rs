@@ -26,14 +26,8 @@ pub enum Line {
     Count(Count),
     /// A finding of a check.
     Finding(Box<Finding>),
-    /// Swaps under load, or memory over many swaps.
-    Swap(Box<super::Swap>),
-    /// So many live instances in one process.
-    Density(Box<super::Density>),
-    /// Clean calls that write so many pages, timed in one process.
-    Reset(Box<super::Reset>),
-    /// A system under an executor.
-    System(Box<super::System>),
+    /// The values of an experiment at a place.
+    Point(Box<super::Point>),
 }
 
 /// The name of a cell.
@@ -278,15 +272,27 @@ impl fmt::Display for Contender {
     }
 }
 
+/// A case on a guest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Work {
+    /// The case.
+    pub case: String,
+    /// The guest.
+    pub guest: String,
+}
+
 /// The name of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Match {
     /// The purpose.
     pub purpose: Purpose,
-    /// The case; for swaps, the two kinds of messages.
+    /// The case; for swaps, the first of the two kinds of messages.
     pub case: String,
     /// The guest.
     pub guest: String,
+    /// The second kind of messages of swaps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<Work>,
     /// The subject.
     pub subject: Contender,
     /// The baseline.
@@ -300,12 +306,22 @@ impl Match {
         side.executor.cell(&self.case, &self.guest, side.threads)
     }
 
+    /// The calls: `<case>_from_<guest>`, with `_and_` between the two kinds of messages of a swap.
+    #[must_use]
+    pub fn work(&self) -> String {
+        let Self { case, guest, second, .. } = self;
+        let second = second
+            .as_ref()
+            .map_or_else(String::new, |Work { case, guest }| format!("_and_{case}_from_{guest}"));
+        format!("{case}_from_{guest}{second}")
+    }
+
     /// The name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
     #[must_use]
     pub fn name(&self) -> String {
-        let Self { purpose, case, guest, subject, baseline } = self;
-        let (executor, threads) = (&subject.executor, subject.threads);
-        let name = format!("{purpose}/{executor}/{case}_from_{guest}/{threads}_threads/{baseline}");
+        let Self { purpose, subject, baseline, .. } = self;
+        let (executor, threads, work) = (&subject.executor, subject.threads, self.work());
+        let name = format!("{purpose}/{executor}/{work}/{threads}_threads/{baseline}");
         match baseline.threads {
             same if same == threads => name,
             other => format!("{name}_on_{other}_threads"),

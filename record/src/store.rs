@@ -33,22 +33,19 @@ pub const BENCH: &str = "records.jsonl";
 pub const PEERS: &str = "peers.jsonl";
 /// The records of `make swap`.
 pub const SWAPS: &str = "swap.jsonl";
-/// The records of `make density`.
-pub const DENSITY: &str = "density.jsonl";
-/// The records of `make resets`.
-pub const RESETS: &str = "resets.jsonl";
-/// The records of `make systems-full`.
-pub const SYSTEMS: &str = "systems.jsonl";
 /// The counts that `make gate` compares.
 pub const COUNTS: &str = "counts.jsonl";
 /// What `make checks` found.
 pub const CHECKS: &str = "checks.jsonl";
 
+/// A header with the lines below it.
+pub type Run = (Header, Vec<Line>);
+
 /// A record file's content: its runs, the newest last.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// Each header with the lines below it.
-    pub runs: Vec<(Header, Vec<Line>)>,
+    pub runs: Vec<Run>,
     /// The lines that were skipped.
     pub skipped: Vec<Skipped>,
 }
@@ -178,6 +175,15 @@ pub trait Sink {
     ///
     /// When it cannot be stored. Earlier lines stay whole.
     fn append(&mut self, line: &Line) -> Result<()>;
+
+    /// Stores lines that belong together.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be stored. Earlier lines stay whole.
+    fn append_all(&mut self, lines: &[Line]) -> Result<()> {
+        lines.iter().try_for_each(|line| self.append(line))
+    }
 }
 
 /// A record file open for appending, locked against a second writer.
@@ -236,12 +242,19 @@ impl RecordFile {
 }
 
 impl Sink for RecordFile {
-    /// Appends one line in one write. Lines with measurements are flushed to the disk, so that
+    fn append(&mut self, line: &Line) -> Result<()> {
+        self.append_all(std::slice::from_ref(line))
+    }
+
+    /// Appends lines in one write. Lines with measurements are flushed to the disk, so that
     /// neither a kill nor a crash loses them. If the disk is full, a partly written line is
     /// removed.
-    fn append(&mut self, line: &Line) -> Result<()> {
-        let mut bytes = serde_json::to_vec(line).context("cannot write the record as JSON")?;
-        bytes.push(b'\n');
+    fn append_all(&mut self, lines: &[Line]) -> Result<()> {
+        let mut bytes = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut bytes, line).context("cannot write the record as JSON")?;
+            bytes.push(b'\n');
+        }
         let end = self.file.metadata().map(|file| file.len());
         let written = self.file.write_all(&bytes);
         if let (Err(_), Ok(end)) = (&written, end) {
@@ -249,7 +262,8 @@ impl Sink for RecordFile {
             // by whoever reads.
             let _ = self.file.set_len(end);
         }
-        let is_quick = matches!(line, Line::Refusal(_) | Line::Setup(_));
+        let is_quick = |line| matches!(line, &Line::Refusal(_) | &Line::Setup(_));
+        let is_quick = lines.iter().all(is_quick);
         let kept = if is_quick { written } else { written.and_then(|()| self.file.sync_data()) };
         kept.with_context(|| format!("cannot append to {}; the records before are kept", self.path))
     }
@@ -269,15 +283,41 @@ impl Replacement {
     ///
     /// Those of [`RecordFile::append_to`].
     pub fn of(path: &Path) -> Result<Self> {
+        let mut own = Self::open(path)?;
+        own.clear()?;
+        Ok(own)
+    }
+
+    /// Begins with what a killed run left in that file: its header and lines, `None` if there is no
+    /// whole run. The caller goes on with it or clears it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RecordFile::append_to`].
+    pub fn go_on(path: &Path) -> Result<(Self, Option<Run>)> {
+        let own = Self::open(path)?;
+        let mut loaded = load(own.part())?;
+        let run = loaded.runs.pop().filter(|_| loaded.skipped.is_empty() && loaded.runs.is_empty());
+        Ok((own, run))
+    }
+
+    /// Removes what there is so far.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be changed.
+    pub fn clear(&mut self) -> Result<()> {
+        self.part.clear()
+    }
+
+    fn open(path: &Path) -> Result<Self> {
         let folder = files::folder_of(path);
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         // Nobody named this file: it is not written through a link.
         let name = path.with_added_extension("part");
         let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;
-        let mut part = RecordFile::append_to(part)?;
-        part.clear()?;
-        Ok(Self { part, path: path.to_owned() })
+        Ok(Self { part: RecordFile::append_to(part)?, path: path.to_owned() })
     }
 
     /// The file with what there is so far.
@@ -305,6 +345,10 @@ impl Replacement {
 impl Sink for Replacement {
     fn append(&mut self, line: &Line) -> Result<()> {
         self.part.append(line)
+    }
+
+    fn append_all(&mut self, lines: &[Line]) -> Result<()> {
+        self.part.append_all(lines)
     }
 }
 

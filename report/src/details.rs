@@ -1,10 +1,10 @@
 //! The detailed pages: parts and tables, as the data file of the pages divides them.
 
 use super::sections::{
-    checks, comparisons, density, environment, failed, metrics, resets, settings, shares, swap,
-    systems, tables, threads,
+    checks, comparisons, dropping, environment, failed, metrics, settings, shares, swap, tables,
+    threads,
 };
-use super::{Content, charts, origin};
+use super::{Content, charts, experiment, origin};
 use crate::pages::{Page, Part};
 use std::fmt::Write;
 use touchstone_record::Check;
@@ -22,8 +22,8 @@ pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
         content.back,
     );
     for of in &page.parts {
-        text.push_str(&part(content, *of));
-        text.push_str(&charts::of_part(content.charts, Some(*of), &content.images_of_details));
+        text.push_str(&part(content, of));
+        text.push_str(&charts::of_part(content.charts, Some(of), &content.images_of_details));
     }
     for note in &page.notes {
         // Writing to a string cannot fail.
@@ -46,7 +46,7 @@ pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
     format!("<!-- Made by: make report. Edits are lost. -->\n\n{}\n", text.trim_end())
 }
 
-fn part(content: &Content<'_>, part: Part) -> String {
+fn part(content: &Content<'_>, part: &Part) -> String {
     let matrix = content.matrix;
     let records = matrix.records;
     match part {
@@ -55,12 +55,11 @@ fn part(content: &Content<'_>, part: Part) -> String {
         Part::Counts => metrics::kernel(matrix),
         Part::Comparisons => comparisons::section(records),
         Part::Swap => swap::section(records.swaps.as_ref()),
-        Part::Resets => resets::section(records.resets.as_ref()),
-        Part::Density => density::section(records.densities.as_ref()),
-        Part::Requests => systems::requests::section(records.systems.as_ref()),
-        Part::Node => systems::node::section(records.systems.as_ref()),
-        Part::FanOut => systems::fan_out::section(records.systems.as_ref()),
-        Part::Pipeline => systems::pipeline::section(records.systems.as_ref()),
+        Part::Dropping => dropping::section(records),
+        Part::Experiment(name) => {
+            let own = records.experiments.iter().find(|own| own.name == *name);
+            own.map_or_else(String::new, |own| experiment::section(own, records.book(own)))
+        }
         Part::Conformance => checks::section(&records.checks, Check::Conformance),
         Part::Features => checks::section(&records.checks, Check::Features),
         Part::Isolation => checks::section(&records.checks, Check::Isolation),

@@ -7,6 +7,7 @@
 mod charts;
 mod checks;
 mod details;
+mod experiment;
 pub mod gate;
 mod html;
 mod markdown;
@@ -27,11 +28,12 @@ use checks::Checks;
 use matrix::Matrix;
 use pages::{Pages, Part};
 use rank::Noise;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tables::{Layout, Shares};
 use touchstone_record::files::{self, FilePath};
 use touchstone_record::{
-    self as record, Book, CHECKS, COUNTS, DENSITY, Loaded, PEERS, RESETS, SWAPS, SYSTEMS, Skipped,
+    self as record, Book, CHECKS, COUNTS, Experiment, Loaded, PEERS, PointBook, SWAPS, Skipped,
 };
 
 /// Where things are read and written.
@@ -53,6 +55,8 @@ pub struct Options {
     pub division: PathBuf,
     /// The folder of the tables that are laid out by hand; it may be missing.
     pub tables: PathBuf,
+    /// The folder of the declarations of experiments; it may be missing.
+    pub experiments: PathBuf,
     /// The file that says what the charts show; it may be missing.
     pub charts: PathBuf,
     /// The explanations of numbers that break a rule of publication; the file may be
@@ -139,9 +143,9 @@ struct Records {
     noise: Noise,
     peers: Option<Book>,
     swaps: Option<Book>,
-    densities: Option<Book>,
-    resets: Option<Book>,
-    systems: Option<Book>,
+    /// The declarations of experiments, and their records by file.
+    experiments: Vec<Experiment>,
+    books: BTreeMap<String, Book>,
     counts: Option<Book>,
     checks: Checks,
     older_runs: usize,
@@ -149,7 +153,7 @@ struct Records {
 }
 
 impl Records {
-    fn read(records: &FilePath) -> Result<Self> {
+    fn read(records: &FilePath, experiments: Vec<Experiment>) -> Result<Self> {
         let mut skipped = Vec::new();
         let mut read = |path: &FilePath| -> Result<Loaded> {
             let mut loaded = record::load(path)?;
@@ -162,12 +166,17 @@ impl Records {
             path if path.path() == records.path() || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let [peers, swaps, densities, resets, systems, counts] =
-            [PEERS, SWAPS, DENSITY, RESETS, SYSTEMS, COUNTS]
-                .map(&mut beside)
-                .map(|loaded| loaded.map(Loaded::newest));
-        let (peers, swaps, densities, resets, systems, counts) =
-            (peers?, swaps?, densities?, resets?, systems?, counts?);
+        let [peers, swaps, counts] =
+            [PEERS, SWAPS, COUNTS].map(&mut beside).map(|loaded| loaded.map(Loaded::newest));
+        let (peers, swaps, counts) = (peers?, swaps?, counts?);
+        let mut books = BTreeMap::new();
+        for file in experiments.iter().map(|experiment| &experiment.records) {
+            if file == SWAPS {
+                books.extend(swaps.clone().map(|book| (file.clone(), book)));
+            } else if !books.contains_key(file) {
+                books.extend(beside(file)?.newest().map(|book| (file.clone(), book)));
+            }
+        }
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             match skipped.first().and_then(|(_, lines)| lines.first()) {
@@ -183,14 +192,29 @@ impl Records {
             noise,
             peers,
             swaps,
-            densities,
-            resets,
-            systems,
+            experiments,
+            books,
             counts,
             checks,
             older_runs,
             skipped,
         })
+    }
+
+    /// The run of an experiment.
+    fn book(&self, experiment: &Experiment) -> Option<&Book> {
+        self.books.get(&experiment.records)
+    }
+
+    /// An experiment by name, with its points.
+    fn experiment(&self, name: &str) -> Option<(&Experiment, &PointBook)> {
+        let experiment = self.experiments.iter().find(|own| own.name == name)?;
+        Some((experiment, self.points(experiment)?))
+    }
+
+    /// The points of an experiment.
+    fn points(&self, experiment: &Experiment) -> Option<&PointBook> {
+        self.book(experiment)?.points.get(&experiment.name)
     }
 
     /// The lines of the file of the benchmarks that could not be read.
@@ -212,7 +236,8 @@ type Files = Vec<(FilePath, Vec<u8>)>;
 fn plan(options: &Options) -> Result<(Files, Written)> {
     let root = root(options)?;
     let at = |path: &Path| root.or_elsewhere(path);
-    let records = Records::read(&at(&options.records))?;
+    let experiments = Experiment::all(at(&options.experiments))?;
+    let records = Records::read(&at(&options.records), experiments)?;
     let matrix = Matrix::of(&records);
     let explanations = gate::Explanations::load(at(&options.explanations))?;
     let gate = gate::check(&records.bench, records.peers.as_ref(), &explanations);
@@ -220,7 +245,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         gate.publish()?;
     }
     let (layouts, shares) = tables::load_all(at(&options.tables))?;
-    let pages = Pages::load(at(&options.division), &layouts, &shares)?;
+    let pages = Pages::load(at(&options.division), &layouts, &shares, &records.experiments)?;
     let shown = tables::charts::load(at(&options.charts))?;
     let charts = charts::draw(&matrix, &shown, &layouts)?;
     let picks = picks::all(&matrix, &pages);
@@ -253,7 +278,8 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let details: Files = details.collect();
     let interactive = html::page(&matrix, &picks)?;
     let image = |file: String| at(&options.images).join(file);
-    let absent = charts::absent(&shown, &charts).map(image).filter(FilePath::exists);
+    let absent =
+        charts::absent(&shown, &records.experiments, &charts).map(image).filter(FilePath::exists);
     let removed = absent.map(|path| path.path().to_owned()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let mut files: Files = charts.map(|(file, content)| (image(file), content)).collect();
@@ -343,8 +369,8 @@ impl Content<'_> {
     }
 
     /// A link to the page of a part; nothing where it is on none.
-    fn link_to_part(&self, part: Part) -> String {
-        let page = self.pages.pages.iter().find(|page| page.parts.contains(&part));
+    fn link_to_part(&self, part: &Part) -> String {
+        let page = self.pages.pages.iter().find(|page| page.parts.contains(part));
         page.map_or_else(String::new, |page| self.link(&page.file))
     }
 

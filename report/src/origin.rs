@@ -5,24 +5,18 @@ use super::units::count;
 use crate::pages::{Page, Part};
 use strum::IntoEnumIterator;
 use touchstone_record::escape::{code, markdown};
-use touchstone_record::{
-    CHECKS, COUNTS, Check, DENSITY, Header, Machine, PEERS, RESETS, SWAPS, SYSTEMS,
-};
+use touchstone_record::{Book, CHECKS, COUNTS, Check, Header, Machine, PEERS, SWAPS};
 
 /// The files whose run is of another commit or machine than the benchmarks', a line each:
 /// nothing of them stands in one table with times of the benchmarks, but a reader has to know.
 /// Checks may come from several runs of one file, with a line for each run.
 pub(super) fn other_builds(records: &Records) -> Vec<String> {
     let own = &records.bench.header;
-    let books = [
-        (PEERS, &records.peers),
-        (SWAPS, &records.swaps),
-        (DENSITY, &records.densities),
-        (RESETS, &records.resets),
-        (SYSTEMS, &records.systems),
-        (COUNTS, &records.counts),
-    ];
-    let books = books.into_iter().filter_map(|(name, book)| Some((name, &book.as_ref()?.header)));
+    let books = [(PEERS, records.peers.as_ref()), (SWAPS, records.swaps.as_ref())];
+    let own_books = records.books.iter().filter(|(name, _)| *name != SWAPS);
+    let books = books.into_iter().chain(own_books.map(|(name, book)| (name.as_str(), Some(book))));
+    let books = books.chain([(COUNTS, records.counts.as_ref())]);
+    let books = books.filter_map(|(name, book)| Some((name, &book?.header)));
     let mut files: Vec<(String, &Header)> =
         books.map(|(name, header)| (code(name), header)).collect();
     for (header, checks) in checks_by_run(records) {
@@ -62,7 +56,7 @@ fn checks_by_run(records: &Records) -> Vec<(&Header, Vec<Check>)> {
 pub(super) fn of_page(records: &Records, page: &Page) -> String {
     let own = &records.bench.header;
     let mut headers: Vec<&Header> = Vec::new();
-    let parts = page.parts.iter().flat_map(|part| of_part(records, *part));
+    let parts = page.parts.iter().flat_map(|part| of_part(records, part));
     for header in parts.chain((!page.tables.is_empty()).then_some(own)) {
         if headers.iter().all(|known| known.run != header.run) {
             headers.push(header);
@@ -85,7 +79,7 @@ pub(super) fn of_page(records: &Records, page: &Page) -> String {
 }
 
 /// The runs that a part shows.
-fn of_part(records: &Records, part: Part) -> Vec<&Header> {
+fn of_part<'a>(records: &'a Records, part: &Part) -> Vec<&'a Header> {
     let bench = Some(&records.bench);
     let books = match part {
         Part::Threads
@@ -96,11 +90,8 @@ fn of_part(records: &Records, part: Part) -> Vec<&Header> {
         | Part::Settings => [bench, None],
         Part::Comparisons => [bench, records.peers.as_ref()],
         Part::Swap => [records.swaps.as_ref(), None],
-        Part::Resets => [records.resets.as_ref(), None],
-        Part::Density => [records.densities.as_ref(), None],
-        Part::Requests | Part::Node | Part::FanOut | Part::Pipeline => {
-            [records.systems.as_ref(), None]
-        }
+        Part::Dropping => [of_experiment(records, "resets"), None],
+        Part::Experiment(name) => [of_experiment(records, name), None],
         Part::Conformance => return of_check(records, Check::Conformance),
         Part::Features => return of_check(records, Check::Features),
         Part::Isolation => return of_check(records, Check::Isolation),
@@ -108,6 +99,10 @@ fn of_part(records: &Records, part: Part) -> Vec<&Header> {
         Part::Survival => return of_check(records, Check::Survival),
     };
     books.into_iter().flatten().map(|book| &book.header).collect()
+}
+
+fn of_experiment<'a>(records: &'a Records, name: &str) -> Option<&'a Book> {
+    records.book(records.experiments.iter().find(|own| own.name == *name)?)
 }
 
 fn of_check(records: &Records, check: Check) -> Vec<&Header> {

@@ -10,11 +10,11 @@ use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use strum::IntoEnumIterator;
+use strum::{EnumIter, EnumString, IntoEnumIterator};
 use touchstone_executor::{Execution, Owner, Strategy};
-use touchstone_record::Executor;
 use touchstone_record::data;
 use touchstone_record::files::{self, FilePath};
+use touchstone_record::{Executor, Experiment};
 
 /// The division of the report.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -139,8 +139,9 @@ pub struct Page {
 }
 
 /// A part of a detailed page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, strum::EnumIter)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize, EnumIter, EnumString)]
+#[serde(from = "String")]
+#[strum(serialize_all = "snake_case")]
 pub enum Part {
     /// Times on one and on several threads.
     Threads,
@@ -152,18 +153,8 @@ pub enum Part {
     Comparisons,
     /// What replacing a module costs.
     Swap,
-    /// Live instances.
-    Density,
-    /// Clean calls that write a number of pages.
-    Resets,
-    /// A host over HTTP under load.
-    Requests,
-    /// Blocks of transfers and queries over a database.
-    Node,
-    /// A state that many modules read.
-    FanOut,
-    /// Messages whose verifier is swapped.
-    Pipeline,
+    /// Where dropping written pages is faster than restoring them.
+    Dropping,
     /// The specification's scripts.
     Conformance,
     /// Features of WebAssembly by engine.
@@ -180,6 +171,15 @@ pub enum Part {
     Refusals,
     /// Settings in force.
     Settings,
+    /// An experiment, by its name.
+    #[strum(disabled)]
+    Experiment(String),
+}
+
+impl From<String> for Part {
+    fn from(name: String) -> Self {
+        name.parse().unwrap_or(Self::Experiment(name))
+    }
 }
 
 const fn one() -> usize {
@@ -194,14 +194,16 @@ pub fn default_path() -> PathBuf {
 
 impl Pages {
     /// One page with every part and every table.
-    fn undivided(layouts: &[Layout], shares: &[Shares]) -> Self {
+    fn undivided(layouts: &[Layout], shares: &[Shares], experiments: &[Experiment]) -> Self {
         let tables = layouts.iter().map(|layout| layout.name.clone());
         let tables = tables.chain(shares.iter().map(|shares| shares.name.clone())).collect();
         let page = Page {
             file: "details".to_owned(),
             title: "Details".to_owned(),
             answers: "Everything that the records hold.".to_owned(),
-            parts: Part::iter().collect(),
+            parts: Part::iter()
+                .chain(experiments.iter().map(|own| Part::Experiment(own.name.clone())))
+                .collect(),
             notes: Vec::new(),
             tables,
         };
@@ -214,12 +216,25 @@ impl Pages {
     ///
     /// When the file cannot be read or is wrong, when a page names a table that does not
     /// exist, or when a table stands on no page or on two.
-    pub fn load(place: impl Into<FilePath>, layouts: &[Layout], shares: &[Shares]) -> Result<Self> {
+    pub fn load(
+        place: impl Into<FilePath>,
+        layouts: &[Layout],
+        shares: &[Shares],
+        experiments: &[Experiment],
+    ) -> Result<Self> {
         let place = place.into();
         if !place.exists() {
-            return Ok(Self::undivided(layouts, shares));
+            return Ok(Self::undivided(layouts, shares, experiments));
         }
-        let pages: Self = data::read(&place, "the pages")?;
+        let mut pages: Self = data::read(&place, "the pages")?;
+        pages.add_experiments(experiments);
+        let parts = pages.pages.iter().flat_map(|page| &page.parts);
+        for part in parts {
+            if let Part::Experiment(name) = part {
+                let is_known = experiments.iter().any(|own| own.name == *name);
+                ensure!(is_known, "{place}: there is no part '{name}'");
+            }
+        }
         let known: BTreeSet<&str> = layouts
             .iter()
             .map(|layout| layout.name.as_str())
@@ -254,5 +269,18 @@ impl Pages {
             bail!("{place}: '{}' names no page: '{}'", group.title, group.page);
         }
         Ok(pages)
+    }
+
+    /// Adds the experiments that no page names, each to the page that it names itself.
+    fn add_experiments(&mut self, experiments: &[Experiment]) {
+        for experiment in experiments {
+            let part = Part::Experiment(experiment.name.clone());
+            if self.pages.iter().any(|page| page.parts.contains(&part)) {
+                continue;
+            }
+            if let Some(page) = self.pages.iter_mut().find(|page| page.file == experiment.page) {
+                page.parts.push(part);
+            }
+        }
     }
 }

@@ -186,7 +186,8 @@ fn lacks_init(error: &anyhow::Error) -> bool {
 }
 
 /// A refusal of every cell of an engine on a case.
-pub(crate) fn refusal(engine: &dyn Engine, status: Status, reason: String) -> Refusal {
+#[must_use]
+pub fn refusal(engine: &dyn Engine, status: Status, reason: String) -> Refusal {
     Refusal {
         engine: engine.id().to_owned(),
         strategy: None,

@@ -310,6 +310,7 @@ impl Entry {
             purpose: self.purpose,
             case: case.name.clone(),
             guest: guest.replace('-', "_"),
+            second: None,
             subject: Contender { executor: subject, threads, means },
             baseline: Contender { executor: other, threads: on, means: against },
         }

@@ -29,6 +29,16 @@ impl Filter {
         Ok(Self::Pattern(pattern))
     }
 
+    /// The regular expression; `None` for everything.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::All => None,
+            Self::Pattern(pattern) => Some(pattern.as_str().to_owned()),
+            Self::Exact(text) => Some(format!("^{}$", regex::escape(text))),
+        }
+    }
+
     /// `true` if the name is selected.
     pub fn matches(&self, name: &str) -> bool {
         match self {

@@ -8,7 +8,7 @@ mod filter;
 
 pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
-pub(crate) use cells::refusal;
+pub use cells::refusal;
 pub use cells::{Cell, Plan, crowded};
 pub use comparisons::{Compare, Rows, Wanted, default_rows};
 pub use filter::{Filter, near};

@@ -102,16 +102,10 @@ impl Names<'_> {
     }
 
     pub(super) fn compare(&self, of: &Match) -> Result<Compare> {
-        // A swap has two cases, each on a guest of its own.
-        let (name, second) = match of.case.split_once('+') {
-            Some((first, second)) => (first, Some(second)),
-            None => (&*of.case, None),
-        };
-        let guest = of.guest.split('+').next().unwrap_or_default();
         let side = |side: &Contender| {
             self.cell(&CellKey {
-                case: name.to_owned(),
-                guest: guest.to_owned(),
+                case: of.case.clone(),
+                guest: of.guest.clone(),
                 engine: side.executor.engine.clone(),
                 strategy: side.executor.strategy,
                 threads: side.threads,
@@ -119,7 +113,7 @@ impl Names<'_> {
         };
         let another = match &of.subject.means {
             Means::After { case, .. } => Some(Arc::clone(self.case(case)?)),
-            _ => second.map(|name| self.case(name).cloned()).transpose()?,
+            _ => of.second.as_ref().map(|own| self.case(&own.case).cloned()).transpose()?,
         };
         Ok(Compare {
             of: of.clone(),

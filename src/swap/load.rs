@@ -1,16 +1,16 @@
 //! Swaps under load: threads call while another thread replaces the module.
 
 use super::messages::Loaded;
-use super::{Kind, LoadPlan, Method, Ready};
-use crate::lab::{Lab, Refused, elapsed};
+use super::{LoadPlan, Ready};
+use crate::lab::{Refused, elapsed};
 use crate::measure::{Crew, RoundPlan, Tails, Work};
-use crate::record::{Executor, Status, Swap, SwapFound};
+use crate::record::{Status, Tail};
 use anyhow::{Context, Result, anyhow};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use touchstone_executor::{Engine, Instance};
+use touchstone_executor::Instance;
 
 /// A round of calls. The callers pause between rounds.
 const ROUND: RoundPlan = RoundPlan {
@@ -24,21 +24,31 @@ const ROUND: RoundPlan = RoundPlan {
 /// A round of one call of each caller.
 const ONE_CALL: RoundPlan = RoundPlan { time: Duration::ZERO, ..ROUND };
 
+/// Results of the callers while the module was replaced, and for as long without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnderLoad {
+    /// Instances that callers took of a new module, all callers together.
+    pub instances_taken: u64,
+    /// Calls that failed, trapped or could get no instance.
+    pub failed: u64,
+    /// Calls with another output than the expected one.
+    pub wrong: u64,
+    /// Time of a message while modules are replaced.
+    pub swapping: Tail,
+    /// The same without replacements.
+    pub still: Tail,
+    /// The first wrong call.
+    pub problem: Option<String>,
+}
+
 /// Makes threads call while the module is replaced, and then for the same time without
-/// replacements. The kinds alternate. Returns the results, and a description of the first
-/// wrong call.
+/// replacements. The kinds alternate.
 ///
 /// # Errors
 ///
-/// [`Refused`] when the engine does not support it or a replacement cannot be loaded; another
-/// error when a thread cannot be started. Failed calls are counted, not errors.
-pub fn under_load(
-    engine: &Arc<dyn Engine>,
-    kinds: &Arc<[Kind; 2]>,
-    lab: &mut Lab,
-    plan: LoadPlan,
-) -> Result<(Swap, Option<String>)> {
-    let ready = Ready::new(Method::LoadArtifact, engine, kinds, lab)?;
+/// [`Refused`] when a replacement cannot be loaded; another error when a thread cannot be
+/// started. Failed calls are counted, not errors.
+pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
     let place = Arc::new(Place {
         generation: AtomicU64::new(0),
         newest: Mutex::new((0, Arc::new(ready.load(0)?))),
@@ -68,20 +78,14 @@ pub fn under_load(
         crew.round(ROUND)?;
     }
     let still = place.take_seen()?;
-    let swap = Swap {
-        executor: Executor { engine: engine.id().to_owned(), strategy: place.ready.strategy },
-        method: place.ready.method.to_string(),
-        found: SwapFound::UnderLoad {
-            threads: plan.threads as u64,
-            replacements: plan.replacements,
-            instances_taken: swapping.instances_taken,
-            failed: swapping.failed + still.failed,
-            wrong: swapping.wrong + still.wrong,
-            swapping: swapping.times.tail(),
-            still: still.times.tail(),
-        },
-    };
-    Ok((swap, swapping.first_problem.or(still.first_problem)))
+    Ok(UnderLoad {
+        instances_taken: swapping.instances_taken,
+        failed: swapping.failed + still.failed,
+        wrong: swapping.wrong + still.wrong,
+        swapping: swapping.times.tail(),
+        still: still.times.tail(),
+        problem: swapping.first_problem.or(still.first_problem),
+    })
 }
 
 /// Where callers find the newest module.
@@ -90,7 +94,7 @@ struct Place {
     /// Generation of the newest module. Callers read only this while nothing changes.
     generation: AtomicU64,
     newest: Mutex<(u64, Arc<Loaded>)>,
-    /// What all callers have seen since it was taken.
+    /// Results of all callers since it was taken.
     seen: Mutex<Seen>,
 }
 
@@ -113,7 +117,7 @@ impl Place {
     }
 }
 
-/// What the callers saw.
+/// Results of the callers.
 struct Seen {
     times: Tails,
     instances_taken: u64,

@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// What a method prepares before the first message, shared by all threads.
+/// The preparation of a method before the first message, shared by all threads.
 #[derive(Clone)]
 pub struct Ready {
     /// The method.
@@ -199,7 +199,7 @@ impl Messages {
         sent.map(drop).map_err(|refused| self.ready.kinds[kind].refused(refused))
     }
 
-    /// Has the module of a kind at hand.
+    /// Loads the module of a kind unless it is there.
     fn turn_to(&mut self, kind: usize) -> Result<(), Refused> {
         self.last = kind;
         if self.live[kind].is_none() {

@@ -1,11 +1,11 @@
-//! Ways to have the right module at hand.
+//! Ways to load the right module.
 
 use super::Kind;
 use crate::lab::Refused;
 use crate::record::Status;
 use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy, Support};
 
-/// A swap method: a way to have the right module at hand. Slowest first.
+/// A swap method: a way to load the right module. Slowest first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::EnumString,
 )]
@@ -41,12 +41,12 @@ impl Method {
     pub const ALL: [Self; 5] =
         [Self::Recompile, Self::LoadArtifact, Self::Instantiate, Self::TwoLive, Self::Pool];
 
-    /// Whether modules are loaded beforehand.
+    /// `true` if modules are loaded beforehand.
     pub(super) fn keeps_modules(self) -> bool {
         self >= Self::Instantiate
     }
 
-    /// Whether instances are kept from change to change.
+    /// `true` if instances are kept from change to change.
     pub(super) fn keeps_instances(self) -> bool {
         self >= Self::TwoLive
     }

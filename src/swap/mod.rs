@@ -1,6 +1,6 @@
 //! Hot swap: messages of two kinds in random order, each answered by a module of its own.
 //!
-//! A [`Method`] is a way to have the right module at hand, from compiling it at each change of
+//! A [`Method`] is a way to load the right module, from compiling it at each change of
 //! kind to keeping two instances. Methods are compared with recompiling and with the same
 //! messages sorted by kind ([`sides`]). [`soak`] shows whether swapping leaks memory,
 //! [`under_load`] how replacing a module affects its callers.
@@ -12,9 +12,9 @@ mod plan;
 mod sides;
 mod soak;
 
-pub use load::under_load;
+pub use load::{UnderLoad, under_load};
 pub use messages::{Kind, Messages, Ready, kinds};
 pub use method::Method;
-pub use plan::{LoadPlan, SwapPlan, default_file, load};
+pub use plan::{LeftOut, LoadPlan, SwapPlan, default_file, engines, load};
 pub use sides::{random_order, sides};
 pub use soak::soak;

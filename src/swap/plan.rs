@@ -3,7 +3,7 @@
 use super::{Kind, Method};
 use crate::case::{self, Case};
 use crate::plan::{Cell, Compare, cores, refusal};
-use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Status, data};
+use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Work, data};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,10 @@ use touchstone_executor::{Engine, Execution};
 pub struct SwapPlan {
     /// A case for each kind of message.
     pub kinds: [Arc<Case>; 2],
-    /// What is done under load.
+    /// The load and the replacements.
     pub load: LoadPlan,
+    /// Methods whose memory over many swaps is read, a regular expression; all if there is none.
+    pub soak: Option<String>,
 }
 
 /// The load and the number of replacements.
@@ -38,6 +40,7 @@ struct File {
     kinds: [String; 2],
     replacements: u64,
     pause_us: u64,
+    soak: Option<String>,
 }
 
 /// The path of `benches/swap.toml` in the project.
@@ -67,6 +70,7 @@ fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
         Ok(Arc::new(case.clone()))
     };
     Ok(SwapPlan {
+        soak: file.soak,
         kinds: [find(first)?, find(second)?],
         load: LoadPlan {
             threads: cores(),
@@ -76,29 +80,32 @@ fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
     })
 }
 
-impl SwapPlan {
-    /// The engines whose modules are swapped, and why the others are left out.
-    #[must_use]
-    pub fn engines(&self, all: &[Arc<dyn Engine>]) -> (Vec<Arc<dyn Engine>>, Vec<Refusal>) {
-        let (mut engines, mut refusals) = (Vec::new(), Vec::new());
-        for engine in all {
-            let like = engine.executes_like();
-            let like = like.filter(|like| all.iter().any(|other| other.id() == *like));
-            let reason = match (engine.execution(), like) {
-                (Execution::Native, _) => {
-                    "its guests are part of this program: there is no module to replace".to_owned()
-                }
-                (_, Some(like)) => format!("it executes guest code as {like} does"),
-                _ => {
-                    engines.push(Arc::clone(engine));
-                    continue;
-                }
-            };
-            refusals.push(self.refusal(&**engine, Status::NotAsked, reason));
-        }
-        (engines, refusals)
-    }
+/// An engine that is left out, and why.
+pub type LeftOut = (Arc<dyn Engine>, String);
 
+/// The engines whose modules are swapped, and those that are left out.
+#[must_use]
+pub fn engines(all: &[Arc<dyn Engine>]) -> (Vec<Arc<dyn Engine>>, Vec<LeftOut>) {
+    let (mut engines, mut left_out) = (Vec::new(), Vec::new());
+    for engine in all {
+        let like = engine.executes_like();
+        let like = like.filter(|like| all.iter().any(|other| other.id() == *like));
+        let reason = match (engine.execution(), like) {
+            (Execution::Native, _) => {
+                "its guests are part of this program: there is no module to replace".to_owned()
+            }
+            (_, Some(like)) => format!("it executes guest code as {like} does"),
+            _ => {
+                engines.push(Arc::clone(engine));
+                continue;
+            }
+        };
+        left_out.push((Arc::clone(engine), reason));
+    }
+    (engines, left_out)
+}
+
+impl SwapPlan {
     /// The comparisons of one engine, each with its method: every method with the same messages
     /// sorted by kind, and with recompiling. Unsupported methods are refused with the reason.
     #[must_use]
@@ -113,7 +120,7 @@ impl SwapPlan {
             let strategy = match method.strategy(&**engine, kinds) {
                 Ok(strategy) => strategy,
                 Err(refused) => {
-                    refusals.push(self.refusal(&**engine, refused.status, refused.reason));
+                    refusals.push(refusal(&**engine, refused.status, refused.reason));
                     continue;
                 }
             };
@@ -141,21 +148,21 @@ impl SwapPlan {
         let cell = |side: &Contender| {
             Cell::new(first, &first.guests[0], engine, side.executor.strategy, side.threads)
         };
-        let guest = format!("{}+{}", first.guests[0], second.guests[0]).replace('-', "_");
+        let work =
+            |case: &Case| Work { case: case.name.clone(), guest: case.guests[0].replace('-', "_") };
+        let Work { case, guest } = work(first);
         Compare {
             subject: cell(&subject),
             baseline: cell(&baseline),
             another: Some(Arc::clone(second)),
-            of: Match { purpose: Purpose::Swap, case: self.case(), guest, subject, baseline },
+            of: Match {
+                purpose: Purpose::Swap,
+                case,
+                guest,
+                second: Some(work(second)),
+                subject,
+                baseline,
+            },
         }
-    }
-
-    /// The names of both cases, as in the names of comparisons.
-    fn case(&self) -> String {
-        self.kinds.each_ref().map(|case| case.name.as_str()).join("+")
-    }
-
-    fn refusal(&self, engine: &dyn Engine, status: Status, reason: String) -> Refusal {
-        Refusal { case: Some(self.case()), ..refusal(engine, status, reason) }
     }
 }

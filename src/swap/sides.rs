@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::Engine;
 
-/// Number of messages after which the order begins anew.
+/// Number of messages after which the order begins again.
 const MESSAGES: usize = 1024;
 /// Number of messages of a block, half of which change the kind. A call of a crew is a block,
 /// so that every round has as many changes as other messages.

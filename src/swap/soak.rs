@@ -3,7 +3,6 @@
 use super::{Messages, Ready};
 use crate::lab::Refused;
 use crate::measure::resident_kib;
-use crate::record::{Executor, SoakPoint, Swap, SwapFound};
 
 /// Number of swaps after which allocators have taken their arenas.
 const WARM: u64 = 1000;
@@ -12,33 +11,24 @@ const WARM: u64 = 1000;
 const LOOKS: u64 = 10;
 
 /// Makes `swaps` swaps, each with a message of the other kind, and reads the resident memory
-/// meanwhile. The first point is after 1000 swaps, or after a tenth of fewer than 10,000.
+/// meanwhile: `look` gets the swaps so far and KiB. The first point is after 1000 swaps, or after a
+/// tenth of fewer than 10,000.
 ///
 /// # Errors
 ///
 /// When a module cannot be loaded or an answer is wrong.
-pub fn soak(
-    ready: Ready,
-    swaps: u64,
-    mut progress: impl FnMut(SoakPoint),
-) -> Result<Swap, Refused> {
-    let (engine, strategy) = (ready.engine.id().to_owned(), ready.strategy);
-    let method = ready.method.to_string();
+pub fn soak(ready: Ready, swaps: u64, mut look: impl FnMut(u64, u64)) -> Result<(), Refused> {
     let mut messages = Messages::new(ready)?;
     let mut looks: Vec<u64> = (1..=LOOKS).map(|part| swaps * part / LOOKS).collect();
     looks.insert(0, WARM.min(swaps / LOOKS));
     looks.dedup();
-    let mut points = Vec::new();
     let mut made = 0;
-    for look in looks {
-        while made < look {
+    for next in looks {
+        while made < next {
             messages.send(1 - messages.last())?;
             made += 1;
         }
-        let point = SoakPoint { swaps: made, rss_kib: resident_kib() };
-        progress(point);
-        points.push(point);
+        look(made, resident_kib());
     }
-    let found = SwapFound::Soak { points };
-    Ok(Swap { executor: Executor { engine, strategy }, method, found })
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod comparisons;
 mod confined;
+mod experiment;
 #[path = "../fixtures/records.rs"]
 mod fixtures;
 mod matrix;

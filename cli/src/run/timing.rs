@@ -109,6 +109,7 @@ pub(super) fn turn(
         purpose: Purpose::Asked,
         case: loader.call.export.clone(),
         guest: loader.call.name.clone(),
+        second: None,
         subject: contender(subject),
         baseline: contender(baseline),
     };

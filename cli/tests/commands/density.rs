@@ -22,22 +22,26 @@ fn each_number_of_instances_of_each_executor_is_recorded() {
     let (ran, lines) = density(&folder, &[&counts[..], &["--seed", "7"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(!lines.is_empty() && lines.len() % 2 == 0, "{}", ran.out);
-    for (place, line) in lines.iter().enumerate() {
-        let Line::Density(density) = line else { panic!("{line:?}") };
-        let instances = [1, 5][place % 2];
-        assert_eq!((density.instances, &*density.case), (instances, case));
-        assert_eq!((density.making.calls, density.first_calls.calls), (instances, instances));
+    for (index, line) in lines.iter().enumerate() {
+        let Line::Point(point) = line else { panic!("{line:?}") };
+        let (place, instances) = (&point.place, [1, 5][index % 2]);
+        assert_eq!((place.number("instances"), place.text("case")), (Some(instances), Some(case)));
+        let value = |name: &str| point.values[name].0[0].total as u64;
+        assert_eq!((value("making.calls"), value("first_calls.calls")), (instances, instances));
+        let executor = place.executor().unwrap();
         // Only new instances can take so long that fewer calls are made.
-        let least = match density.executor.strategy.instance {
+        let least = match executor.strategy.instance {
             InstanceFrom::Recreate => 1_000,
             _ => 20_000,
         };
-        assert!((least..=20_000).contains(&density.calls.calls), "{density:?}");
-        assert!(!density.executor.strategy.is_precompiled());
-        for now in [density.before, density.idle, density.used] {
-            assert!(now.pss_kib > 0 && now.rss_kib >= now.pss_kib && now.mappings > 0, "{now:?}");
+        assert!((least..=20_000).contains(&value("calls.calls")), "{point:?}");
+        assert!(!executor.strategy.is_precompiled());
+        for now in ["before", "idle", "used"] {
+            let part = |part: &str| value(&format!("{now}.{part}"));
+            assert!(part("pss_kib") > 0 && part("rss_kib") >= part("pss_kib"), "{point:?}");
+            assert!(part("mappings") > 0, "{point:?}");
         }
-        assert!(ran.out.contains(&density.executor.to_string()), "{}", ran.out);
+        assert!(ran.out.contains(&executor.to_string()), "{}", ran.out);
     }
 }
 
@@ -50,10 +54,11 @@ fn a_process_that_takes_too_much_is_ended_and_larger_numbers_are_left_out() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(!lines.is_empty());
     for line in lines {
-        let Line::Refusal(refusal) = line else { panic!("{line:?}") };
-        assert_eq!(refusal.status, Status::OverBudget);
-        assert!(refusal.reason.starts_with("900000 live instances: after "), "{}", refusal.reason);
-        assert!(refusal.reason.ends_with("they take more than 1 MiB"), "{}", refusal.reason);
+        let Line::Point(point) = line else { panic!("{line:?}") };
+        assert_eq!(point.place.number("instances"), Some(900_000));
+        let refused = point.refused.unwrap();
+        assert_eq!(refused.status, Status::OverBudget);
+        assert_eq!(refused.reason, "they take more than 1 MiB");
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use touchstone::case::Guests;
-use touchstone::record::{self, Drift, Line, Place, Reset, Status, Touch};
+use touchstone::record::{self, Line, Point, Status};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
 use touchstone_executor::{Instance, Outcome, TrapKind};
@@ -28,14 +28,25 @@ fn lines(records: &Path) -> Vec<Line> {
     runs.pop().map(|(_, lines)| lines).unwrap_or_default()
 }
 
-fn measured(lines: &[Line]) -> Vec<&Reset> {
-    let mut resets = Vec::new();
-    for line in lines {
-        if let Line::Reset(reset) = line {
-            resets.push(&**reset);
-        }
-    }
-    resets
+fn measured(lines: &[Line]) -> Vec<&Point> {
+    let points = lines.iter().filter_map(|line| match line {
+        Line::Point(point) if point.refused.is_none() => Some(&**point),
+        _ => None,
+    });
+    points.collect()
+}
+
+/// What was refused, with the reason.
+fn refused(lines: &[Line]) -> Vec<(&Point, Status, &str)> {
+    let points = lines.iter().filter_map(|line| match line {
+        Line::Point(point) => Some(&**point),
+        _ => None,
+    });
+    let own = |point| {
+        let Point { refused: Some(refused), .. } = point else { return None };
+        Some((point, refused.status, &*refused.reason))
+    };
+    points.filter_map(own).collect()
 }
 
 /// The input of the guest: seed, first, pages, region, flags.
@@ -102,18 +113,18 @@ fn every_executor_is_recorded_in_every_process_and_in_the_same_rounds() {
     let (ran, lines) = resets(&folder, &options);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let measured = measured(&lines);
-    let keys: BTreeSet<_> = measured.iter().map(|reset| &reset.key).collect();
-    let executors: BTreeSet<_> = keys.iter().map(|key| &key.executor).collect();
+    let places: BTreeSet<_> = measured.iter().map(|point| &point.place).collect();
+    let executors: BTreeSet<_> = places.iter().filter_map(|place| place.executor()).collect();
     assert!(!executors.is_empty());
-    assert_eq!((keys.len(), measured.len()), (2 * executors.len(), 4 * executors.len()));
-    for Reset { key, process, call } in measured {
-        let point = key.point;
-        assert_eq!((point.pages, point.threads), (40, 1));
-        assert_eq!((point.touch, point.place), (Touch::Page, Place::Scattered));
-        assert!(point.drift != Drift::Same && *process < 2);
-        assert_eq!(call.0.len(), 3, "{key:?}");
+    assert_eq!((places.len(), measured.len()), (2 * executors.len(), 4 * executors.len()));
+    for Point { place, process, values, .. } in measured {
+        assert_eq!((place.number("pages"), place.number("threads")), (Some(40), Some(1)));
+        assert_eq!((place.text("touch"), place.text("place")), (Some("page"), Some("scattered")));
+        assert!(place.text("drift") != Some("same") && *process < 2);
+        let call = &values["call"];
+        assert_eq!(call.0.len(), 3, "{place}");
         assert!(call.0.iter().all(|sample| sample.calls > 0 && sample.total > 0.0));
-        assert!(ran.out.contains(&key.executor.to_string()), "{}", ran.out);
+        assert!(ran.out.contains(&place.executor().unwrap().to_string()), "{}", ran.out);
     }
     let setups = lines.iter().filter(|line| matches!(line, Line::Setup(_))).count();
     assert_eq!(setups, executors.len());
@@ -125,9 +136,10 @@ fn the_strategies_of_one_engine_are_the_default_and_are_compared() {
     let (ran, lines) = resets(&folder, &["--pages", "3", "--processes", "1", "--rounds", "1"]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let measured = measured(&lines);
-    let engines: BTreeSet<_> = measured.iter().map(|reset| &reset.key.executor.engine).collect();
+    let executors = || measured.iter().filter_map(|point| point.place.executor());
+    let engines: BTreeSet<_> = executors().map(|executor| executor.engine).collect();
     assert_eq!((engines.len(), measured.len() > 1), (1, true));
-    assert!(measured.iter().all(|reset| !reset.key.executor.strategy.is_precompiled()));
+    assert!(executors().all(|executor| !executor.strategy.is_precompiled()));
     // One round has no interval, so nothing is claimed.
     let words = "one byte of each page, contiguous, the same pages in each call, 1 thread: no \
                  difference found between dropping (`";
@@ -139,11 +151,11 @@ fn more_threads_than_processors_are_skipped_with_the_reason() {
     let folder = Folder::new();
     let (ran, lines) = resets(&folder, &["_instance_reuse$", "--pages", "1", "--threads", "60000"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.contains("skipped: 60000 threads on "), "{}", ran.err);
-    assert!(!lines.is_empty());
-    for line in lines {
-        let Line::Refusal(refusal) = line else { panic!("{line:?}") };
-        assert_eq!((refusal.status, refusal.threads), (Status::Skipped, Some(60_000)));
+    let refused = refused(&lines);
+    assert!(!refused.is_empty() && refused.len() == lines.len(), "{lines:?}");
+    for (point, status, reason) in refused {
+        assert_eq!((status, point.place.number("threads")), (Status::Skipped, Some(60_000)));
+        assert!(reason.starts_with("60000 threads on "), "{reason}");
     }
 }
 
@@ -153,12 +165,35 @@ fn a_process_that_takes_too_much_memory_is_ended_and_the_reason_recorded() {
     let options = ["_instance_reuse$", "--pages", "16384", "--processes", "1", "--memory", "1"];
     let (ran, lines) = resets(&folder, &options);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(!lines.is_empty());
-    for line in lines {
-        let Line::Refusal(refusal) = line else { panic!("{line:?}") };
-        assert_eq!(refusal.status, Status::OverBudget);
-        assert!(refusal.reason.contains("more than 1 MiB"), "{}", refusal.reason);
+    let refused = refused(&lines);
+    assert!(!refused.is_empty() && refused.len() == lines.len(), "{lines:?}");
+    for (_, status, reason) in refused {
+        assert_eq!(status, Status::OverBudget);
+        assert!(reason.contains("more than 1 MiB"), "{reason}");
     }
+}
+
+/// Starts a run and ends it by a signal when it has measured something; the lines that it left.
+fn interrupted(records: &Path, options: &[&str], signal: Signal) -> Vec<Line> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_touchstone"))
+        .args(["resets", "--records", records.to_str().unwrap()])
+        .args(options)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let part = records.with_added_extension("part");
+    while measured(&lines(&part)).is_empty() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+    kill(pid, signal).unwrap();
+    let code = child.wait().unwrap().code();
+    assert_eq!(code, (signal == Signal::SIGTERM).then_some(143));
+    let left = lines(&part);
+    assert!(!measured(&left).is_empty());
+    left
 }
 
 #[test]
@@ -167,23 +202,29 @@ fn an_interrupted_run_keeps_what_it_measured() {
     let records = folder.at("resets.jsonl");
     std::fs::write(&records, "the old ones").unwrap();
     let few = ["_instance_reuse$", "--pages", "1", "--processes", "1024", "--rounds", "1"];
-    let mut child = Command::new(env!("CARGO_BIN_EXE_touchstone"))
-        .args(["resets", "--records", records.to_str().unwrap()])
-        .args(few)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let part = folder.at("resets.jsonl.part");
-    while measured(&lines(&part)).is_empty() {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
-    kill(pid, Signal::SIGTERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(143));
-    assert!(!measured(&lines(&part)).is_empty());
+    interrupted(&records, &few, Signal::SIGTERM);
     assert_eq!(std::fs::read_to_string(&records).unwrap(), "the old ones");
+}
+
+#[test]
+fn a_killed_run_goes_on_without_a_lost_or_doubled_point() {
+    let folder = Folder::new();
+    let records = folder.at("resets.jsonl");
+    let few = ["_instance_reuse$", "--pages", "1", "--processes", "30", "--rounds", "1"];
+    let left = interrupted(&records, &few, Signal::SIGKILL);
+    let (ran, all) = resets(&folder, &few);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(all[..left.len()], left);
+    let points: Vec<_> =
+        measured(&all).into_iter().map(|point| (&point.place, point.process)).collect();
+    let each: BTreeSet<_> = points.iter().collect();
+    let places: BTreeSet<_> = points.iter().map(|(place, _)| place).collect();
+    assert_eq!((points.len(), each.len()), (30 * places.len(), 30 * places.len()));
+    // Another run is not the same one.
+    interrupted(&records, &few, Signal::SIGKILL);
+    let other = ["_instance_reuse$", "--pages", "2", "--processes", "1", "--rounds", "1"];
+    let (_, all) = resets(&folder, &other);
+    assert!(measured(&all).iter().all(|point| point.place.number("pages") == Some(2)));
 }
 
 #[test]

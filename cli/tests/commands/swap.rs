@@ -12,9 +12,9 @@ use touchstone::case::{self, Case, Guests, digest};
 use touchstone::lab::{Lab, Refused};
 use touchstone::measure::turns;
 use touchstone::plan::{Budget, Compare, Random, cores};
-use touchstone::record::{self, Line, Means, Status, SwapFound, Tail};
+use touchstone::record::{self, Line, Means, Status, Tail, Work};
 use touchstone::swap::{
-    self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, random_order, sides,
+    self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, UnderLoad, random_order, sides,
 };
 use touchstone_executor::mock::{Answer, MockEngine};
 use touchstone_executor::{Config, Engine, Execution, Support};
@@ -93,8 +93,8 @@ impl Place {
         &mut self,
         engine: &Arc<dyn Engine>,
         load: LoadPlan,
-    ) -> anyhow::Result<(record::Swap, Option<String>)> {
-        swap::under_load(engine, &self.kinds, &mut self.lab, load)
+    ) -> anyhow::Result<UnderLoad> {
+        swap::under_load(self.ready(Method::LoadArtifact, engine)?, load)
     }
 }
 
@@ -164,15 +164,15 @@ fn the_file_of_the_project_names_cases_that_are_there() {
 
 #[test]
 fn engines_without_modules_and_those_that_execute_alike_are_left_out_with_the_reason() {
-    let place = Place::new();
     let compiles = |id| shared(&MockEngine::new(id).executing(Execution::Compiled));
-    let (engines, refusals) = place.plan.engines(&[compiles("a"), shared(&mock())]);
+    let (engines, left_out) = swap::engines(&[compiles("a"), shared(&mock())]);
     assert_eq!(engines.iter().map(|engine| engine.id()).collect::<Vec<_>>(), ["a"]);
-    assert_eq!((&*refusals[0].engine, refusals[0].status), ("mock", Status::NotAsked));
-    assert!(refusals[0].reason.contains("no module to replace"), "{}", refusals[0].reason);
+    let (engine, reason) = &left_out[0];
+    assert_eq!(engine.id(), "mock");
+    assert!(reason.contains("no module to replace"), "{reason}");
     let all = touchstone_runtimes::engines();
-    let (engines, refusals) = place.plan.engines(&all);
-    assert_eq!(engines.len() + refusals.len(), all.len());
+    let (engines, left_out) = swap::engines(&all);
+    assert_eq!(engines.len() + left_out.len(), all.len());
     for engine in engines {
         let like = engine.executes_like();
         assert!(like.is_none_or(|like| all.iter().all(|other| other.id() != like)));
@@ -249,7 +249,8 @@ fn each_method_is_compared_with_sorted_messages_and_with_recompiling() {
     assert_eq!((compares.len(), refusals.len()), (9, 0));
     for (method, compare) in compares {
         let of = &compare.of;
-        assert_eq!(of.case, "first+second");
+        let second = Work { case: "second".to_owned(), guest: "second".to_owned() };
+        assert_eq!((&*of.case, of.second.as_ref()), ("first", Some(&second)));
         assert_eq!(of.subject.means, Means::Swap { method: method.to_string() });
         match &of.baseline.means {
             Means::Sorted { method: sorted } => assert_eq!(*sorted, method.to_string()),
@@ -325,15 +326,13 @@ fn a_wrong_answer_a_trap_and_a_failure_are_errors_with_names() {
 fn a_soak_reads_the_memory_on_the_way() {
     let mut place = Place::new();
     let engine = mock();
-    let mut seen = Vec::new();
+    let mut points = Vec::new();
     let ready = place.ready(Method::Instantiate, &shared(&engine)).unwrap();
-    let swap = swap::soak(ready, 20_000, |point| seen.push(point)).unwrap();
-    assert_eq!(swap.executor.to_string(), "mock_recreate_instance_cow");
-    let SwapFound::Soak { points } = swap.found else { panic!("a soak") };
-    assert_eq!(points, seen);
-    assert_eq!(points.iter().map(|p| p.swaps).collect::<Vec<_>>()[..3], [1000, 2000, 4000]);
-    assert_eq!((points.len(), points[10].swaps), (11, 20_000));
-    assert!(points.iter().all(|point| point.rss_kib > 0));
+    assert_eq!(ready.strategy.to_string(), "recreate_instance_cow");
+    swap::soak(ready, 20_000, |swaps, kib| points.push((swaps, kib))).unwrap();
+    assert_eq!(points.iter().map(|point| point.0).collect::<Vec<_>>()[..3], [1000, 2000, 4000]);
+    assert_eq!((points.len(), points[10].0), (11, 20_000));
+    assert!(points.iter().all(|point| point.1 > 0));
     // Those of the set-up are an instance of each kind.
     let instances = engine.journal().iter().filter(|line| *line == "instance").count();
     assert_eq!(instances, 20_000 + 2);
@@ -352,14 +351,9 @@ fn under_load_no_call_fails_and_the_last_generation_is_seen() {
     };
     let (threads, pause) = (cores().min(2), Duration::from_micros(200));
     let load = LoadPlan { threads, replacements: 50, pause };
-    let (swap, problem) = place.under_load(&shared(&engine), load).unwrap();
-    let SwapFound::UnderLoad {
-        replacements, instances_taken, failed, wrong, swapping, still, ..
-    } = swap.found
-    else {
-        panic!("a load")
-    };
-    assert_eq!((failed, wrong, problem, replacements), (0, 0, None, 50));
+    let found = place.under_load(&shared(&engine), load).unwrap();
+    let UnderLoad { instances_taken, failed, wrong, swapping, still, problem } = found;
+    assert_eq!((failed, wrong, problem), (0, 0, None));
     // Each thread sees the first and the last.
     let threads = threads as u64;
     assert!((2 * threads..=threads * 51).contains(&instances_taken), "{instances_taken}");
@@ -376,7 +370,7 @@ fn every_engine_is_swapped_under_load() {
     for engine in touchstone_runtimes::engines() {
         let load = LoadPlan { threads: 1, replacements: 10, pause: Duration::from_micros(100) };
         match Place::new().under_load(&engine, load) {
-            Ok((_, problem)) => assert_eq!(problem, None),
+            Ok(found) => assert_eq!(found.problem, None),
             Err(error) => {
                 let refused = error.downcast_ref::<Refused>().expect("a reason");
                 assert_eq!(refused.status, Status::Unsupported, "{refused}");
@@ -394,10 +388,8 @@ fn calls_that_go_wrong_under_load_are_counted() {
     // On a busy machine, no call may come between two replacements.
     let first = with_longer_limits(0.1, |pause| {
         let load = LoadPlan { threads: 1, replacements: 3, pause };
-        let (swap, problem) = Place::new().under_load(&shared(&engine), load).unwrap();
-        let SwapFound::UnderLoad { failed, wrong, swapping, .. } = swap.found else {
-            panic!("a load")
-        };
+        let found = Place::new().under_load(&shared(&engine), load).unwrap();
+        let UnderLoad { failed, wrong, swapping, problem, .. } = found;
         assert_eq!(swapping.calls, 0, "{swapping:?}");
         problem.filter(|_| failed > 0 && wrong > 0)
     });
@@ -422,13 +414,13 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
     let cases = case::built_in().unwrap();
     let plan = swap::load(Path::new(&file), &cases).unwrap();
     let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built()).unwrap();
-    let (engines, _) = plan.engines(&touchstone_runtimes::engines());
+    let (engines, _) = swap::engines(&touchstone_runtimes::engines());
     let there = |engine: &&Arc<dyn Engine>| Method::Pool.strategy(&***engine, &kinds).is_ok();
     if let Some(engine) = engines.iter().find(there) {
         let filter = format!("^{}/(pool|under_load)$", engine.id());
         let ran = run(&["--sampling", "quick", "--swaps", "40", &filter]);
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-        for part in ["/recompile", "KiB at 40", "5 replacements, 0 failed, 0 wrong"] {
+        for part in ["/recompile", "Memory over many swaps", "Swap under load"] {
             assert!(ran.out.contains(part), "'{part}' is not in: {}", ran.out);
         }
         let runs = record::load(&records).unwrap().runs;
@@ -437,7 +429,18 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
         let compared = lines.iter().filter(|line| matches!(line, Line::Comparison(_))).count();
         // Two comparisons in three processes, or more where there was interference.
         assert!(compared >= 6, "{compared}");
-        assert_eq!(lines.iter().filter(|line| matches!(line, Line::Swap(_))).count(), 2);
+        let of = |name: &str| {
+            let points = lines.iter().filter_map(|line| match line {
+                Line::Point(point) if point.experiment == name => Some(point),
+                _ => None,
+            });
+            points.collect::<Vec<_>>()
+        };
+        let load = of("swap_load")[0];
+        let value = |name: &str| load.values[name].0[0].total;
+        assert_eq!((value("replacements"), value("failed"), value("wrong")), (5.0, 0.0, 0.0));
+        let swaps = of("swap_memory").into_iter().filter_map(|point| point.place.number("swaps"));
+        assert_eq!(swaps.max(), Some(40));
     }
     folder.file("swap.toml", GOOD);
     run(&[]).refused(&["there is no case 'first'", "swap.toml"]);

@@ -14,11 +14,8 @@ use std::path::Path;
 use strum::IntoEnumIterator;
 use touchstone_executor::text::line;
 use touchstone_record::{
-    BENCH, CHECKS, COUNTS, Check, Count, DENSITY, Density, Drift, FanOut, Finding, Footprint,
-    InitFacts, InstanceState, Line, Load, Means, Metric, Node, Outcome, PEERS, Pipeline,
-    Place as Lie, Purpose, RESETS, Requests, Reset, ResetKey, ResetPoint, SWAPS, SYSTEMS, Sample,
-    Samples, Shape, SoakPoint, Status, Swap, SwapFound, System, SystemFound, Tail, Touch, Verifier,
-    Way,
+    BENCH, CHECKS, COUNTS, Check, Count, Finding, Footprint, InitFacts, Line, Means, Metric,
+    Outcome, PEERS, Place as At, Point, Purpose, Sample, Samples, Status, Tail, experiments_folder,
 };
 use touchstone_report as report;
 use touchstone_report::pages::Part;
@@ -87,11 +84,10 @@ fn cells() -> Vec<Line> {
     let sorted = Means::Sorted { method: "pool".to_owned() };
     let ratios = [1.03, 1.04, 1.05];
     let both = |purpose, a, b| comparison(purpose, EMPTY, by(a), by(b), ratios);
-    let out_of_memory = "20000 live instances: after 16003 of them, out of memory";
     run.and([
         refusal(("alpha", "pooling"), None, Status::Unsupported, "no pool (at offset 0x1f)"),
         refusal(("alpha", "recreate_instance"), Some(DIRTY), Status::Wrong, "output differs"),
-        refusal(("beta", "interpreted"), Some(DIRTY), Status::Failed, out_of_memory),
+        refusal(("beta", "interpreted"), Some(DIRTY), Status::Failed, "out of memory"),
     ])
     .and(null(EMPTY, ("alpha", "instance_reuse"), [0.98, 1.0, 1.015]))
     .and(both(Purpose::Overhead, Means::Contract, Means::Raw))
@@ -107,126 +103,95 @@ const TAIL: Tail = Tail { calls: 9, p50_ns: 100, p99_ns: 200, p999_ns: 300, max_
 
 /// Everything but cells and checks.
 fn others() -> Vec<Line> {
-    let executor = executor("alpha", "instance_reuse");
+    let at = At::of(&executor("alpha", "instance_reuse"));
     let name = |text: &str| text.to_owned();
-    let swap = |found| {
-        Line::Swap(Box::new(Swap { executor: executor.clone(), method: name("pool"), found }))
-    };
-    let system = |found| Line::System(Box::new(System { executor: executor.clone(), found }));
-    let points = [100, 200].map(|swaps| SoakPoint { swaps, rss_kib: 9000 }).to_vec();
+    let line = |point: Point| Line::Point(Box::new(point));
+    let soak = [1000_u64, 10_000].map(|swaps| {
+        let place = at.clone().with("method", "pool").with("swaps", swaps);
+        line(Point::new("swap_memory", place, 0).value("rss_kib", 9000_u64))
+    });
+    let place = at.clone().with("method", "pool").with("threads", 2_u64);
+    let load = Point::new("swap_load", place, 0)
+        .values([("replacements", 9), ("instances_taken", 9), ("failed", 0), ("wrong", 0)])
+        .tail("swapping", TAIL)
+        .tail("still", TAIL);
     let live = Footprint { rss_kib: 1000, pss_kib: 900, page_tables_kib: 8, mappings: 20 };
-    let load = Load {
-        percent: Load::COMPARED,
-        offered: 100.0,
-        completed: 99.0,
-        unanswered: 0,
-        wrong: 0,
-        latency: TAIL,
-        cpu_ns: 50.0,
-        rss_kib: 900,
+    let density = |instances: u64| {
+        let place = at.clone().with("case", EMPTY).with("guest", "test_runtime");
+        Point::new("density", place.with("instances", instances), 0)
     };
-    let requests = |state| {
-        system(SystemFound::Requests(Requests {
-            case: name(EMPTY),
-            guest: name("test_runtime"),
-            state,
-            round: 0,
-            capacity: 1000.0,
-            loads: vec![load.clone()],
-            beside: vec![load.clone()],
-        }))
-    };
-    let fan_out = |way, round_ns| {
-        let (shape, bytes, reads, rounds) = (Shape::FanOut, 4096, 8, 9);
-        system(SystemFound::FanOut(FanOut {
-            shape,
-            way,
-            bytes,
-            reads,
-            rounds,
-            round_ns,
-            memory_kib: 9,
-        }))
-    };
-    let pipeline = |verifier| {
-        system(SystemFound::Pipeline(Pipeline {
-            verifier,
-            messages: 1000,
-            limited: false,
-            total_ns: 9_000_000,
-            swaps: 500,
-            tampered: 0,
-            restarts: 0,
-            lost: 0,
-            doubled: 0,
-            misordered: 0,
-            altered: 0,
-            longest_gap_ns: 1000,
-            swapping: TAIL,
-            still: TAIL,
-            latency: TAIL,
-        }))
-    };
+    let lives = ["before", "idle", "used"];
+    let density_of = lives.into_iter().fold(density(100), |point, own| point.footprint(own, live));
+    let tails = ["making", "first_calls", "calls"];
+    let density_of = tails.into_iter().fold(density_of, |point, own| point.tail(own, TAIL));
+    let out = density(20_000).value("made", 16_003_u64);
+    let out = out.refused(Status::Failed, name("out of memory"));
     let reset = |strategy, pages: u64| {
-        let (touch, place, drift) = (Touch::Byte, Lie::Contiguous, Drift::Same);
-        let point = ResetPoint { touch, place, drift, threads: 1, pages };
-        let key = ResetKey { point, executor: fixtures::executor("alpha", strategy) };
         let call = Samples(vec![Sample::single(100.0 * pages as f64); 6]);
-        Line::Reset(Box::new(Reset { key, process: 0, call }))
+        let place = fixtures::writing(strategy, "same", pages);
+        line(Point::new("resets", place, 0).samples("call", call))
     };
-    vec![
-        swap(SwapFound::Soak { points }),
-        swap(SwapFound::UnderLoad {
-            threads: 2,
-            replacements: 9,
-            instances_taken: 9,
-            failed: 0,
-            wrong: 0,
-            swapping: TAIL,
-            still: TAIL,
-        }),
-        Line::Density(Box::new(Density {
-            executor: executor.clone(),
-            case: name(EMPTY),
-            guest: name("test_runtime"),
-            instances: 100,
-            before: live,
-            making: TAIL,
-            idle: live,
-            first_calls: TAIL,
-            calls: TAIL,
-            used: live,
-        })),
+    let requests = |state: &str| {
+        let place = at.clone().with("case", EMPTY).with("guest", "test_runtime");
+        let place = place.with("state", state);
+        let load = |of: &str| {
+            let place = place.clone().with("of", of).with("share", 80_u64);
+            let values = [("offered", 100), ("completed", 99), ("unanswered", 0), ("wrong", 0)];
+            let point = Point::new("requests", place, 0).values(values);
+            line(point.values([("cpu_ns", 50), ("rss_kib", 900)]).tail("latency", TAIL))
+        };
+        let capacity = Point::new("requests", place.clone(), 0).value("capacity", 1000_u64);
+        [line(capacity), load("own"), load("used")]
+    };
+    let node = Point::new("node", at.clone(), 0).tail("queries", TAIL).values([
+        ("accounts", 9),
+        ("transfers", 8),
+        ("blocks", 7),
+        ("total_ns", 7_000_000),
+        ("calls_ns", 3_000_000),
+        ("storage_ns", 1_000_000),
+        ("commit_ns", 100_000),
+        ("storage_calls", 99),
+    ]);
+    let fan_out = |way: &str, ns: u64| {
+        let place = at.clone().with("shape", "fan_out").with("way", way);
+        let place = place.with("bytes", 65_536_u64).with("reads", 8_u64);
+        let values = [("rounds", 9), ("round_ns", ns), ("memory_kib", 9)];
+        line(Point::new("fan_out", place, 0).values(values))
+    };
+    let pipeline = |place: At| {
+        let place = place.with("messages", 1024_u64).with("length", "whole").with("outage", "none");
+        let zeros = ["tampered", "restarts", "lost", "doubled", "misordered", "altered"];
+        let point = Point::new("pipeline", place, 0).values(zeros.map(|name| (name, 0)));
+        let times = [("total_ns", 9_000_000), ("swaps", 500), ("longest_gap_ns", 1000)];
+        let tails = ["swapping", "still", "latency"];
+        line(tails.into_iter().fold(point.values(times), |point, own| point.tail(own, TAIL)))
+    };
+    let count = Line::Count(Count {
+        case: name(EMPTY),
+        guest: name("test_runtime"),
+        guest_sha256: name("test_runtime-digest"),
+        metrics: BTreeMap::from([(Metric::Operators, 7), (Metric::WarmOperators, 6)]),
+        counted_by: vec![name("alpha")],
+    });
+    let one = vec![
+        line(load),
+        line(density_of),
+        line(out),
         reset("instance_reuse_tracked", 1),
         reset("instance_reuse_tracked", 16),
         reset("pooling_cow_resident", 1),
         reset("pooling_cow_resident", 16),
-        requests(InstanceState::Used),
-        requests(InstanceState::Clean),
-        system(SystemFound::Node(Node {
-            accounts: 9,
-            transfers: 8,
-            blocks: 7,
-            total_ns: 7_000_000,
-            calls_ns: 3_000_000,
-            storage_ns: 1_000_000,
-            commit_ns: 100_000,
-            storage_calls: 99,
-            queries: TAIL,
-        })),
-        fan_out(Way::Copied, 9000),
-        fan_out(Way::Mapped, 900),
-        pipeline(Verifier::Nobody),
-        pipeline(Verifier::Host),
-        pipeline(Verifier::Method(name("pool"))),
-        Line::Count(Count {
-            case: name(EMPTY),
-            guest: name("test_runtime"),
-            guest_sha256: name("test_runtime-digest"),
-            metrics: BTreeMap::from([(Metric::Operators, 7), (Metric::WarmOperators, 6)]),
-            counted_by: vec![name("alpha")],
-        }),
-    ]
+        line(node),
+        fan_out("copied", 9000),
+        fan_out("mapped", 900),
+        pipeline(At::default().with("verifier", "nobody")),
+        pipeline(At::default().with("verifier", "host")),
+        pipeline(at.clone().with("verifier", "guest").with("method", "pool")),
+        count,
+    ];
+    let requests = ["used", "clean"].into_iter().flat_map(requests);
+    one.into_iter().chain(soak).chain(requests).collect()
 }
 
 /// A finding of each check with each outcome, with and without a known cause.
@@ -282,13 +247,10 @@ fn run() -> Vec<Value> {
             Line::Comparison(_) => 4,
             Line::Count(_) => 5,
             Line::Finding(_) => 6,
-            Line::Swap(_) => 7,
-            Line::Density(_) => 8,
-            Line::Reset(_) => 9,
-            Line::System(_) => 10,
+            Line::Point(_) => 7,
         });
     }
-    assert_eq!(kinds.len(), 11, "kinds of lines without one: {kinds:?}");
+    assert_eq!(kinds.len(), 8, "kinds of lines without one: {kinds:?}");
     all.iter().map(|line| serde_json::to_value(line).unwrap()).collect()
 }
 
@@ -351,13 +313,16 @@ fn changed_where_free(
 }
 
 /// The parts of a detailed page.
-const PARTS: [&str; 19] = [
+const PARTS: [&str; 22] = [
     "threads",
     "phases",
     "counts",
     "comparisons",
     "swap",
+    "swap_memory",
+    "swap_load",
     "resets",
+    "dropping",
     "density",
     "requests",
     "node",
@@ -376,7 +341,8 @@ const PARTS: [&str; 19] = [
 /// Settings of the report that name what the records name.
 fn settings(by: &dyn Fn(&str) -> String) -> [String; 2] {
     let call = format!("call = {{ case = \"{EMPTY}\", guest = \"test_runtime\" }}");
-    assert_eq!(PARTS.len(), Part::iter().count(), "parts of a page");
+    let experiments = touchstone_record::Experiment::all(experiments_folder()).unwrap().len();
+    assert_eq!(PARTS.len(), Part::iter().count() + experiments, "parts of a page");
     let division = format!(
         "ladder = [\"alpha\"]\nthreads = [\"alpha_instance_reuse\"]\n\
          payload = {{ case = \"{DIRTY}\", guest = \"test_runtime\" }}\n\
@@ -385,18 +351,10 @@ fn settings(by: &dyn Fn(&str) -> String) -> [String; 2] {
          [[needs]]\nneed = \"Any\"\n{call}\nadopt = \"so\"\navoid = \"never\"\n\
          [[pages]]\nfile = \"all\"\ntitle = \"All\"\nanswers = \"What?\"\nparts = {PARTS:?}\n"
     );
-    let requests = "[requests]\ntitle = \"Requests\"\n\
-                    rows = [{ label = \"clean\", executor = \"alpha_instance_reuse\", state = \
-                    \"clean\" }]\n";
-    let rows = "rows = [{ label = \"reuse\", executor = \"alpha_instance_reuse\" }]\n";
-    let charts = format!(
-        "{CHARTS}\n{requests}[node]\ntitle = \"Node\"\n{rows}[fan_out]\ntitle = \"Fan\"\n{rows}\
-         [pipeline]\ntitle = \"Pipeline\"\n"
-    );
     // What the reader makes of a name, in the quotes of TOML.
     let quoted = |name: &str| serde_json::json!(line(&by(name))).to_string();
     let inner = |name: &str| quoted(name).trim_matches('"').to_owned();
-    [division, charts].map(|text| {
+    [division, CHARTS.to_owned()].map(|text| {
         let text = text.replace("alpha    = \"blue\"", &format!("{} = \"blue\"", quoted("alpha")));
         let names = ["alpha", "beta", EMPTY, DIRTY, "test_runtime"];
         names.iter().fold(text, |text, name| {
@@ -412,8 +370,12 @@ fn place(records: &[Value], by: &dyn Fn(&str) -> String) -> Place {
     let [division, charts] = settings(by);
     place.divide(&division);
     std::fs::write(&place.options.charts, charts).unwrap();
+    let alpha = serde_json::json!(line(&by("alpha"))).to_string();
+    let alpha = format!("\"{}_", alpha.trim_matches('"'));
+    place.declare(&|text| text.replace("\"wasmtime_", &alpha));
     let text: String = records.iter().map(|line| format!("{line}\n")).collect();
-    for name in [BENCH, PEERS, SWAPS, DENSITY, RESETS, SYSTEMS, COUNTS, CHECKS] {
+    let experiments = ["swap.jsonl", "density.jsonl", "resets.jsonl", "systems.jsonl"];
+    for name in [BENCH, PEERS, COUNTS, CHECKS].into_iter().chain(experiments) {
         std::fs::write(place.beside(name), &text).unwrap();
     }
     place

@@ -1,117 +1,63 @@
-//! Dropping written pages against restoring them, from records of resets.
+//! Executors at places of an experiment: ratios of the same rounds, and dropping written pages
+//! against restoring them.
 
 use super::{Crossings, Judged, MARGIN, crossings, judge_rounds};
 use crate::escape::code;
-use crate::{Book, Drift, Estimate, Executor, PAGE, Place, ResetKey, ResetPoint, Sample, Touch};
+use crate::{Estimate, Executor, PAGE, Place, PointBook, Sample};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use touchstone_executor::{MemoryFrom, Strategy};
 
-/// What the calls of some points have in common: everything but the number of pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Course {
-    /// How much of each page is written.
-    pub touch: Touch,
-    /// Where the pages lie.
-    pub place: Place,
-    /// Which of them are other pages than in the call before.
-    pub drift: Drift,
-    /// Threads.
-    pub threads: usize,
-}
-
-impl Course {
-    /// The course of a point.
-    #[must_use]
-    pub fn of(point: &ResetPoint) -> Self {
-        let ResetPoint { touch, place, drift, threads, .. } = *point;
-        Self { touch, place, drift, threads }
-    }
-
-    /// The point of a number of pages.
-    #[must_use]
-    pub fn at(&self, pages: u64) -> ResetPoint {
-        let Self { touch, place, drift, threads } = *self;
-        ResetPoint { touch, place, drift, threads, pages }
-    }
-}
-
-/// In words.
-impl fmt::Display for Course {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let touch = match self.touch {
-            Touch::Byte => "one byte of each page",
-            Touch::Page => "whole pages",
-        };
-        let place = match self.place {
-            Place::Contiguous => "contiguous",
-            Place::Scattered => "scattered",
-        };
-        let drift = match self.drift {
-            Drift::Same => "the same pages in each call",
-            Drift::Tenth => "a tenth other pages in each call",
-            Drift::All => "all other pages in each call",
-        };
-        let threads = match self.threads {
-            1 => "1 thread".to_owned(),
-            threads => format!("{threads} threads"),
-        };
-        f.pad(&format!("{touch}, {place}, {drift}, {threads}"))
-    }
-}
-
-/// Whether the written pages of a strategy's memory are dropped, rather than restored in place.
+/// `true` if the written pages of a strategy's memory are dropped, rather than restored in place.
 #[must_use]
 pub fn drops(strategy: Strategy) -> bool {
     matches!(strategy.memory, MemoryFrom::Segments | MemoryFrom::CopyOnWrite)
 }
 
-/// How many times slower one executor is than another at a point: from the rounds in which both
+/// How many times slower one executor is than another at a place: from the rounds in which both
 /// were timed in turns. `None` if there is no such round.
 #[must_use]
 pub fn ratio(
-    book: &Book,
-    point: &ResetPoint,
+    points: &PointBook,
+    place: &Place,
+    metric: &str,
     subject: &Executor,
     baseline: &Executor,
 ) -> Option<Judged> {
-    let of = |executor: &Executor| {
-        book.resets.get(&ResetKey { point: *point, executor: executor.clone() })
-    };
+    let of = |executor: &Executor| points.get(&place.at(executor));
     let (subject, baseline) = (of(subject)?, of(baseline)?);
-    let rounds = subject.iter().filter_map(|own| {
-        let other = baseline.iter().find(|other| other.process == own.process)?;
-        let both = own.call.0.iter().zip(&other.call.0);
+    let rounds = subject.samples(metric).filter_map(|(process, own)| {
+        let other = baseline.samples(metric).find(|(other, _)| *other == process)?.1;
         let round = |(own, other): (&Sample, &Sample)| {
             ((own.per_call(), other.per_call()), own.clean && other.clean)
         };
-        Some(both.map(round).collect())
+        Some(own.0.iter().zip(&other.0).map(round).collect())
     });
     judge_rounds(rounds, MARGIN)
 }
 
-/// The executor with the shortest time of a call at a point, among some.
+/// The executor with the shortest time at a place, among some.
 #[must_use]
 pub fn fastest<'a>(
-    book: &Book,
-    point: &ResetPoint,
+    points: &PointBook,
+    place: &Place,
+    metric: &str,
     among: impl IntoIterator<Item = &'a Executor>,
 ) -> Option<(&'a Executor, Estimate)> {
-    let timed = among.into_iter().filter_map(|executor| {
-        let key = ResetKey { point: *point, executor: executor.clone() };
-        Some((executor, book.reset(&key)?))
-    });
+    let timed = among
+        .into_iter()
+        .filter_map(|executor| Some((executor, points.get(&place.at(executor))?.sampled(metric)?)));
     timed.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
 }
 
 /// Numbers of pages, and the executors that were measured with any of them.
-type Measured<'a> = (BTreeSet<u64>, BTreeSet<&'a Executor>);
+type Measured = (BTreeSet<u64>, BTreeSet<Executor>);
 
-/// A way that drops written pages against one that restores them, on one course.
+/// A way that drops written pages against one that restores them, where all but their number is
+/// the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Race {
-    /// The course.
-    pub course: Course,
+    /// The place without the executor and the number of pages.
+    pub course: Place,
     /// The way that drops them: of those of the engine, the fastest with the most pages.
     pub dropping: Executor,
     /// The way that restores them.
@@ -120,30 +66,52 @@ pub struct Race {
     pub crossings: Crossings,
 }
 
+/// The metric and the dimension of races.
+const CALL: &str = "call";
+const PAGES: &str = "pages";
+
+/// The places without executor and number of pages, each with its executors and numbers.
+#[must_use]
+pub fn courses(points: &PointBook) -> BTreeMap<Place, Measured> {
+    let mut courses: BTreeMap<Place, Measured> = BTreeMap::new();
+    for own in points.measured() {
+        let (Some(executor), Some(pages)) = (own.place.executor(), own.place.number(PAGES)) else {
+            continue;
+        };
+        let course = own.place.without_executor().without([&PAGES.to_owned()]);
+        let (all, executors) = courses.entry(course).or_default();
+        all.insert(pages);
+        executors.insert(executor);
+    }
+    courses
+}
+
 /// Every way that restores written pages against the fastest one that drops them, on each course
 /// and engine.
 #[must_use]
-pub fn races(book: &Book) -> Vec<Race> {
-    let mut measured: BTreeMap<(Course, &str), Measured<'_>> = BTreeMap::new();
-    for ResetKey { point, executor } in book.resets.keys() {
-        let (pages, executors) =
-            measured.entry((Course::of(point), executor.engine.as_str())).or_default();
-        pages.insert(point.pages);
-        executors.insert(executor);
-    }
+pub fn races(points: &PointBook) -> Vec<Race> {
     let mut races = Vec::new();
-    for ((course, _), (pages, executors)) in measured {
-        let (dropping, restoring): (Vec<&Executor>, Vec<&Executor>) =
-            executors.into_iter().partition(|executor| drops(executor.strategy));
-        let Some(most) = pages.last() else { continue };
-        let Some((best, _)) = fastest(book, &course.at(*most), dropping) else { continue };
-        for restoring in restoring {
-            let ratios = pages.iter().filter_map(|pages| {
-                Some((*pages, ratio(book, &course.at(*pages), best, restoring)?.ratio))
+    for (course, (_, executors)) in courses(points) {
+        let at = |pages: u64| course.clone().with(PAGES, pages);
+        let engines: BTreeSet<&str> = executors.iter().map(|own| own.engine.as_str()).collect();
+        for engine in engines {
+            let own = executors.iter().filter(|own| own.engine == engine);
+            let (dropping, restoring): (Vec<&Executor>, Vec<&Executor>) =
+                own.partition(|own| drops(own.strategy));
+            let all = points.measured().filter(|points| {
+                points.place.has(&course) && points.place.text("engine") == Some(engine)
             });
-            let crossings = crossings(&ratios.collect::<Vec<_>>());
-            let (dropping, restoring) = (best.clone(), restoring.clone());
-            races.push(Race { course, dropping, restoring, crossings });
+            let pages: BTreeSet<u64> = all.filter_map(|own| own.place.number(PAGES)).collect();
+            let Some(most) = pages.last() else { continue };
+            let Some((best, _)) = fastest(points, &at(*most), CALL, dropping) else { continue };
+            for restoring in restoring {
+                let ratios = pages.iter().filter_map(|pages| {
+                    Some((*pages, ratio(points, &at(*pages), CALL, best, restoring)?.ratio))
+                });
+                let crossings = crossings(&ratios.collect::<Vec<_>>());
+                let (dropping, restoring) = (best.clone(), restoring.clone());
+                races.push(Race { course: course.clone(), dropping, restoring, crossings });
+            }
         }
     }
     races
@@ -195,55 +163,56 @@ pub fn page_size(pages: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Header, Line, Reset, Samples};
-
-    const COURSE: Course =
-        Course { touch: Touch::Byte, place: Place::Contiguous, drift: Drift::Same, threads: 1 };
+    use crate::{Book, Header, Line, Point, Samples};
 
     fn executor(strategy: &str) -> Executor {
         Executor { engine: "some".to_owned(), strategy: strategy.parse().unwrap() }
     }
 
+    fn at(pages: u64) -> Place {
+        Place::default().with("drift", "same").with("pages", pages)
+    }
+
     /// Three processes with six rounds each; each round differs by a hundredth from the next.
-    fn book(times: &[(&str, &[(u64, f64)])]) -> Book {
+    fn points(times: &[(&str, &[(u64, f64)])]) -> PointBook {
         let mut lines = Vec::new();
         for (strategy, times) in times {
             for (pages, ns) in *times {
-                let key = ResetKey { point: COURSE.at(*pages), executor: executor(strategy) };
                 for process in 0..3 {
                     let sample = |round: i32| Sample::single(ns * (1.0 + f64::from(round) / 100.0));
                     let call = Samples((0..6).map(sample).collect());
-                    lines.push(Line::Reset(Box::new(Reset { key: key.clone(), process, call })));
+                    let point = Point::new("resets", at(*pages).at(&executor(strategy)), process);
+                    lines.push(Line::Point(Box::new(point.samples("call", call))));
                 }
             }
         }
-        Book::of(Header::default(), lines)
+        Book::of(Header::default(), lines).points.remove("resets").unwrap_or_default()
     }
 
     #[test]
     fn ratios_come_from_the_same_rounds() {
-        let book =
-            book(&[("pooling_cow", &[(16, 300.0)]), ("instance_reuse_tracked", &[(16, 100.0)])]);
+        let points =
+            points(&[("pooling_cow", &[(16, 300.0)]), ("instance_reuse_tracked", &[(16, 100.0)])]);
         let (a, b) = (executor("pooling_cow"), executor("instance_reuse_tracked"));
-        let judged = ratio(&book, &COURSE.at(16), &a, &b).unwrap();
+        let judged = ratio(&points, &at(16), "call", &a, &b).unwrap();
         // Round by round the ratio is the same, although the times are not.
         let (low, high) = judged.ratio.interval.unwrap();
         assert!((low - 3.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "{low} {high}");
         assert!(!judged.ratio.marked);
-        assert_eq!(ratio(&book, &COURSE.at(17), &a, &b), None);
-        assert_eq!(ratio(&book, &COURSE.at(16), &a, &executor("interpreted")), None);
+        assert_eq!(ratio(&points, &at(17), "call", &a, &b), None);
+        assert_eq!(ratio(&points, &at(16), "call", &a, &executor("interpreted")), None);
     }
 
     #[test]
     fn the_fastest_way_to_drop_races_against_every_way_to_restore() {
-        let book = book(&[
+        let points = points(&[
             ("pooling_cow", &[(16, 300.0), (1024, 1000.0)]),
             ("instance_reuse", &[(16, 200.0), (1024, 3000.0)]),
             ("instance_reuse_tracked", &[(16, 100.0), (1024, 3000.0)]),
             ("instance_reuse_gated", &[(16, 100.0), (1024, 500.0)]),
             ("recreate_instance_resident", &[(16, 300.0), (1024, 1000.0)]),
         ]);
-        let sentences: Vec<String> = races(&book).iter().map(Race::sentence).collect();
+        let sentences: Vec<String> = races(&points).iter().map(Race::sentence).collect();
         let drop = "dropping (`some_pooling_cow`)";
         assert_eq!(
             sentences,
@@ -262,7 +231,7 @@ mod tests {
                 ),
             ]
         );
-        assert_eq!(races(&Book::default()), []);
+        assert_eq!(races(&PointBook::default()), []);
     }
 
     #[test]
@@ -271,20 +240,6 @@ mod tests {
         assert_eq!(
             texts,
             ["4 KiB", "64 KiB", "514 KiB", "1 MiB", "1 MiB", "5.2 MiB", "10 MiB", "64 MiB"]
-        );
-    }
-
-    #[test]
-    fn a_course_is_said_in_words() {
-        assert_eq!(
-            COURSE.to_string(),
-            "one byte of each page, contiguous, the same pages in each call, 1 thread"
-        );
-        let other =
-            Course { touch: Touch::Page, place: Place::Scattered, drift: Drift::All, threads: 2 };
-        assert_eq!(
-            other.to_string(),
-            "whole pages, scattered, all other pages in each call, 2 threads"
         );
     }
 }

@@ -25,6 +25,7 @@ pub(super) use picks::Overall;
 use rayon::prelude::*;
 use std::fmt::Write;
 use theme::Theme;
+use touchstone_record::Experiment;
 use touchstone_record::escape::html;
 
 /// A chart that was drawn.
@@ -100,8 +101,13 @@ pub(super) fn execution(matrix: &Matrix<'_>, charts: &Charts) -> Overall {
 }
 
 /// File names of the charts that were not drawn.
-pub(super) fn absent(charts: &Charts, drawn: &[Chart]) -> impl Iterator<Item = String> {
-    let names = picks::names(charts).filter(|name| drawn.iter().all(|chart| chart.name != *name));
+pub(super) fn absent(
+    charts: &Charts,
+    experiments: &[Experiment],
+    drawn: &[Chart],
+) -> impl Iterator<Item = String> {
+    let names = picks::names(charts, experiments)
+        .filter(|name| drawn.iter().all(|chart| chart.name != *name));
     names.flat_map(|name| file_names(&name)).collect::<Vec<_>>().into_iter()
 }
 
@@ -114,9 +120,9 @@ pub(super) fn section(charts: &[Chart], folder: &str) -> String {
 
 /// The charts of a part of a detailed page, or of the short page; `folder` is where the images
 /// are, as seen from the page.
-pub(super) fn of_part(charts: &[Chart], part: Option<Part>, folder: &str) -> String {
+pub(super) fn of_part(charts: &[Chart], part: Option<&Part>, folder: &str) -> String {
     let mut text = String::new();
-    let own = charts.iter().filter(|chart| chart.part == part);
+    let own = charts.iter().filter(|chart| chart.part.as_ref() == part);
     for Chart { name, title, finding, .. } in own {
         let ([light, dark], title) = (file_names(name), html(title));
         let _ = writeln!(

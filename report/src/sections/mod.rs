@@ -3,16 +3,14 @@
 
 pub(super) mod checks;
 pub(super) mod comparisons;
-pub(super) mod density;
+pub(super) mod dropping;
 pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod metrics;
 mod order;
-pub(super) mod resets;
 pub(super) mod settings;
 pub(super) mod shares;
 pub(super) mod swap;
-pub(super) mod systems;
 pub(super) mod tables;
 pub(super) mod threads;
 

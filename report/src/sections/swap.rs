@@ -2,10 +2,9 @@
 
 use super::comparisons::{Row, legend, of};
 use crate::markdown::Table;
-use crate::units::{grouped, marked, ratio_with_interval, time};
-use std::fmt::Write;
+use crate::units::{marked, ratio_with_interval, time};
 use touchstone_record::escape::code;
-use touchstone_record::{Book, Executor, Means, Purpose, SwapFound};
+use touchstone_record::{Book, Executor, Means, Purpose};
 
 pub(crate) fn section(book: Option<&Book>) -> String {
     let Some(book) = book else {
@@ -14,11 +13,9 @@ pub(crate) fn section(book: Option<&Book>) -> String {
     };
     format!(
         "## Hot swap\n\nMessages of two kinds in random order (`make swap`, commit {}), each kind \
-         answered by a module of its own.\n\n{}{}{}",
+         answered by a module of its own.\n\n{}",
         code(&book.header.tools.commit),
         methods(book),
-        soaks(book),
-        loads(book)
     )
 }
 
@@ -79,55 +76,5 @@ fn methods(book: &Book) -> String {
          need one change of module. {}\n\n{}",
         legend(),
         table.finish()
-    )
-}
-
-fn soaks(book: &Book) -> String {
-    let mut text = String::new();
-    for swap in &book.swaps {
-        let SwapFound::Soak { points } = &swap.found else { continue };
-        let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-        let (executor, method) = (code(&swap.executor), code(&swap.method));
-        let [all, before, after, start] =
-            [last.swaps, first.rss_kib, last.rss_kib, first.swaps].map(grouped);
-        let _ = writeln!(
-            text,
-            "* {executor} with {method}: {all} swaps; {before} KiB resident after {start} of \
-             them, {after} KiB after all."
-        );
-    }
-    match text.as_str() {
-        "" => text,
-        _ => format!("Memory over many swaps, each message of the other kind:\n\n{text}\n"),
-    }
-}
-
-fn loads(book: &Book) -> String {
-    let headings = ["threads", "", "messages", "p50", "p99", "p99.9", "max", "failed or wrong"];
-    let mut table = Table::new("Executor", headings);
-    for swap in &book.swaps {
-        let SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } =
-            &swap.found
-        else {
-            continue;
-        };
-        let replaced = format!("replacements: {}", grouped(*replacements));
-        for (what, tail) in [(replaced, swapping), ("none".to_owned(), still)] {
-            let [p50, p99, p999, max] =
-                [tail.p50_ns, tail.p99_ns, tail.p999_ns, tail.max_ns].map(|ns| time(ns as f64));
-            let (calls, bad) = (grouped(tail.calls), (failed + wrong).to_string());
-            let cells = [threads.to_string(), what, calls, p50, p99, p999, max, bad];
-            table.row(code(&swap.executor), cells);
-        }
-    }
-    let table = table.finish();
-    if table.is_empty() {
-        return table;
-    }
-    format!(
-        "Swap under load: threads keep sending messages while another thread swaps the module. Then \
-         they send messages for as long without a swap. The time \
-         of a message reaches from looking for a new module, including taking an instance of it, \
-         to the answer. Of fewer than 1,000 messages, p99.9 is the slowest.\n\n{table}"
     )
 }

@@ -1,16 +1,16 @@
 //! A run in words: its entries in tables for a terminal, and as JSON.
 
-mod systems;
-
+use crate::experiment::Row;
 use crate::units::{marked, median, rate, ratio_with_interval, time, time_with_interval};
 use anyhow::Result;
 use serde_json::{Value, json};
-pub use systems::Found;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use touchstone_record::compare::{Judged, MARGIN, judge};
 use touchstone_record::terminal::{Style, Table};
 use touchstone_record::{
-    Book, CellKey, Count, Density, Estimate, Match, Metric, Refusal, ResetKey, SoakPoint, Swap,
-    SwapFound, Tail, Unit,
+    Book, CellKey, Coordinate, Count, Estimate, Experiment, Match, Metric, PointRefusal, Points,
+    Refusal, Shown, Unit, experiments_folder,
 };
 
 /// A named entry of a run.
@@ -21,16 +21,24 @@ pub enum Entry<'a> {
     Comparison(&'a Match, Judged),
     /// The counts of a case.
     Count(&'a Count),
-    /// Swaps under load, or memory over many swaps.
-    Swap(&'a Swap),
-    /// Many live instances.
-    Density(&'a Density),
-    /// Clean calls that write pages, and the time of one.
-    Reset(&'a ResetKey, Estimate),
-    /// A system under an executor.
-    System(Found<'a>),
+    /// Points of an experiment.
+    Points(Shape<'a>),
     /// The reason why something was not measured.
     Refusal(&'a Refusal),
+}
+
+/// Points at one place, and how their experiment shows them.
+pub struct Shape<'a> {
+    experiment: &'a str,
+    declared: Option<&'static Experiment>,
+    points: &'a Points,
+}
+
+/// The declarations of the project; none if they cannot be read.
+fn declared(name: &str) -> Option<&'static Experiment> {
+    static ALL: LazyLock<Vec<Experiment>> =
+        LazyLock::new(|| Experiment::all(experiments_folder()).unwrap_or_default());
+    ALL.iter().find(|own| own.name == name)
 }
 
 /// All entries of a run, cells first.
@@ -42,14 +50,13 @@ pub fn entries(book: &Book) -> Vec<Entry<'_>> {
         .iter()
         .filter_map(|(of, processes)| Some(Entry::Comparison(of, judge(processes, MARGIN)?)));
     let counts = book.counts.values().map(Entry::Count);
-    let swaps = book.swaps.iter().map(Entry::Swap);
-    let densities = book.densities.iter().map(Entry::Density);
-    let resets = book.resets.keys();
-    let resets = resets.filter_map(|key| Some(Entry::Reset(key, book.reset(key)?)));
+    let points = book.points.iter().flat_map(|(experiment, own)| {
+        let declared = declared(experiment);
+        let shape = move |points| Entry::Points(Shape { experiment, declared, points });
+        own.measured().map(shape).chain(own.refused().map(move |(points, ..)| shape(points)))
+    });
     let refusals = book.refusals.iter().map(Entry::Refusal);
-    let measured = cells.chain(comparisons).chain(counts).chain(swaps).chain(densities);
-    let systems = Found::all(book).into_iter().map(Entry::System);
-    measured.chain(resets).chain(systems).chain(refusals).collect()
+    cells.chain(comparisons).chain(counts).chain(points).chain(refusals).collect()
 }
 
 impl Entry<'_> {
@@ -60,12 +67,7 @@ impl Entry<'_> {
             Self::Cell(cell) => book.name(cell),
             Self::Comparison(of, _) => of.name(),
             Self::Count(count) => format!("{}_from_{}", count.case, count.guest),
-            Self::Swap(swap) => format!("swap/{}/{}", swap.executor, swap.method),
-            Self::Density(density) => {
-                format!("density/{}/{}_instances", density.executor, density.instances)
-            }
-            Self::Reset(key, _) => format!("reset/{}/{}", key.executor, key.point),
-            Self::System(found) => found.name(),
+            Self::Points(own) => format!("{}/{}", own.experiment, own.points.place),
             Self::Refusal(Refusal { engine, strategy, guest, case, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
                 let join = |parts: [Option<&str>; 2], with: &str| {
@@ -89,10 +91,7 @@ impl Entry<'_> {
             Self::Cell(cell) => ("cell", serde_json::to_value(cell)?),
             Self::Comparison(of, _) => ("comparison", serde_json::to_value(of)?),
             Self::Count(count) => ("count", serde_json::to_value(count)?),
-            Self::Swap(swap) => ("swap", serde_json::to_value(swap)?),
-            Self::Density(density) => ("density", serde_json::to_value(density)?),
-            Self::Reset(key, _) => ("reset", serde_json::to_value(key)?),
-            Self::System(found) => ("system", found.json()?),
+            Self::Points(own) => ("point", own.json(raw)?),
             Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
         };
         line["id"] = self.name(book).into();
@@ -118,17 +117,7 @@ impl Entry<'_> {
                     line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
                 }
             }
-            Self::Reset(key, call) => {
-                line["call"] = estimate(Some(*call));
-                if raw {
-                    line["processes"] = serde_json::to_value(book.resets.get(*key))?;
-                }
-            }
-            Self::Count(_)
-            | Self::Swap(_)
-            | Self::Density(_)
-            | Self::System(_)
-            | Self::Refusal(_) => {}
+            Self::Count(_) | Self::Points(_) | Self::Refusal(_) => {}
         }
         Ok(line)
     }
@@ -158,15 +147,20 @@ pub fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
     let mut left_out = 0;
     for entry in entries {
         // What was left out on purpose is counted: `touchstone list` has the reasons.
-        if matches!(entry, Entry::Refusal(refusal) if !refusal.status.is_failure()) {
+        let status = match entry {
+            Entry::Refusal(refusal) => Some(refusal.status),
+            Entry::Points(own) => own.refusal().map(|refusal| refusal.status),
+            _ => None,
+        };
+        if status.is_some_and(|status| !status.is_failure()) {
             left_out += 1;
             continue;
         }
         let (heading, columns, row) = entry.row(book, &metrics);
         if tables.last().is_none_or(|(last, _)| *last != heading) {
-            let numbers = |(index, column): (usize, &Column)| column.1.then_some(index);
-            let right: Vec<usize> = columns.iter().enumerate().filter_map(numbers).collect();
-            let head: Vec<&str> = columns.iter().map(|column| column.0).collect();
+            let is_right = |(index, column): (usize, &Column)| column.1.then_some(index);
+            let right: Vec<usize> = columns.iter().enumerate().filter_map(is_right).collect();
+            let head: Vec<&str> = columns.iter().map(|column| column.0.as_str()).collect();
             tables.push((heading, Table::new(&head).right(&right).indented(2)));
         }
         if let Some((_, table)) = tables.last_mut() {
@@ -186,11 +180,15 @@ fn or_none(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }
 
-/// A heading, and whether numbers stand below it.
-type Column = (&'static str, bool);
+/// A heading, and `true` if numbers stand below it.
+type Column = (String, bool);
 
-fn texts<const N: usize>(headings: [&'static str; N]) -> Vec<Column> {
-    headings.map(|heading| (heading, false)).to_vec()
+fn texts<const N: usize>(headings: [&str; N]) -> Vec<Column> {
+    headings.map(|heading| (heading.to_owned(), false)).to_vec()
+}
+
+fn numbers<const N: usize>(headings: [&str; N]) -> Vec<Column> {
+    headings.map(|heading| (heading.to_owned(), true)).to_vec()
 }
 
 impl Entry<'_> {
@@ -199,10 +197,10 @@ impl Entry<'_> {
     fn row(&self, book: &Book, metrics: &[Metric]) -> (String, Vec<Column>, Vec<String>) {
         match self {
             Self::Cell(cell) => {
-                let mut columns = vec![("executor", false), ("threads", true)];
+                let mut columns = [texts(["executor"]), numbers(["threads"])].concat();
                 let mut row = vec![cell.executor().to_string(), cell.threads.to_string()];
                 for &metric in metrics {
-                    columns.push((metric.name(), true));
+                    columns.extend(numbers([metric.name()]));
                     row.push(or_none(book.estimate(cell, metric).map(
                         |estimate| match metric.unit() {
                             _ if metric == Metric::Call => time_with_interval(&estimate),
@@ -213,13 +211,13 @@ impl Entry<'_> {
                 }
                 let setup = book.setups.get(&(cell.executor(), cell.guest.clone()));
                 let emulated = setup.and_then(|setup| setup.emulated.as_ref());
-                columns.extend([("all threads", true), ("", false)]);
+                columns.extend(numbers(["all threads"]).into_iter().chain(texts([""])));
                 row.push(or_none(book.throughput(cell).as_ref().map(rate)));
                 row.push(emulated.map_or_else(String::new, |how| format!("emulated: {how}")));
                 (cell.work(), columns, row)
             }
             Self::Comparison(of, judged) => {
-                let Match { purpose, case, guest, subject, baseline } = of;
+                let Match { purpose, subject, baseline, .. } = of;
                 let threads = match (subject.threads, baseline.threads) {
                     (1, 1) => String::new(),
                     (subject, baseline) if subject == baseline => format!(", {subject} threads"),
@@ -228,12 +226,12 @@ impl Entry<'_> {
                 let ratio = "subject / baseline [95 %]";
                 let mut columns =
                     texts(["purpose", "subject", "baseline", "call", ratio, "verdict"]);
-                columns.extend([("subject", true), ("baseline", true)]);
+                columns.extend(numbers(["subject", "baseline"]));
                 let row = vec![
                     purpose.to_string(),
                     subject.to_string(),
                     baseline.to_string(),
-                    format!("{case}_from_{guest}{threads}"),
+                    format!("{}{threads}", of.work()),
                     ratio_with_interval(&judged.ratio),
                     judged.verdict.to_string(),
                     marked(time(judged.subject_ns), judged.ratio.marked),
@@ -242,57 +240,15 @@ impl Entry<'_> {
                 ("comparisons".to_owned(), columns, row)
             }
             Self::Count(count) => {
-                let numbers = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
+                let metrics = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
                 let number = |metric| count.metrics.get(metric).map(ToString::to_string);
-                let mut columns = vec![("operators", true), ("second call", true)];
-                columns.extend([("guest bytes", true), ("case and guest", false)]);
-                columns.push(("counted by", false));
-                let mut row = numbers.each_ref().map(|metric| or_none(number(metric))).to_vec();
+                let mut columns = numbers(["operators", "second call", "guest bytes"]);
+                columns.extend(texts(["case and guest", "counted by"]));
+                let mut row = metrics.each_ref().map(|metric| or_none(number(metric))).to_vec();
                 row.extend([self.name(book), count.counted_by.join(", ")]);
                 ("counts".to_owned(), columns, row)
             }
-            Self::Swap(swap) => {
-                let row = vec![swap.executor.to_string(), swap.method.clone(), found(&swap.found)];
-                ("swaps".to_owned(), texts(["executor", "method", ""]), row)
-            }
-            Self::Density(density) => {
-                let columns = ["instances", "PSS each", "used", "mappings", "used", "making"];
-                let calls = ["first call p50", "p99", "call p50", "p99"];
-                let columns = columns.iter().chain(&calls).map(|name| (*name, true));
-                let columns = std::iter::once(("executor", false)).chain(columns).collect();
-                let [idle, used] = [&density.idle, &density.used].map(|now| density.each(now));
-                let [making, first, calls] =
-                    [&density.making, &density.first_calls, &density.calls]
-                        .map(|tail| [tail.p50_ns, tail.p99_ns].map(|ns| time(ns as f64)));
-                let mut row = vec![density.executor.to_string(), density.instances.to_string()];
-                row.extend([idle[1], used[1]].map(|kib| format!("{kib:.1} KiB")));
-                row.extend([idle[3], used[3]].map(|mappings| format!("{mappings:.2}")));
-                row.push(making[0].clone());
-                row.extend(first.into_iter().chain(calls));
-                ("live instances".to_owned(), columns, row)
-            }
-            Self::Reset(ResetKey { point, executor }, call) => {
-                let columns = [
-                    ("touch", false),
-                    ("place", false),
-                    ("drift", false),
-                    ("threads", true),
-                    ("pages", true),
-                    ("executor", false),
-                    ("call", true),
-                ];
-                let row = vec![
-                    point.touch.to_string(),
-                    point.place.to_string(),
-                    point.drift.to_string(),
-                    point.threads.to_string(),
-                    point.pages.to_string(),
-                    executor.to_string(),
-                    time_with_interval(call),
-                ];
-                ("resets".to_owned(), columns.to_vec(), row)
-            }
-            Self::System(found) => found.row(),
+            Self::Points(own) => own.row(),
             Self::Refusal(Refusal { engine, strategy, guest, case, status, reason, .. }) => {
                 let strategy = strategy.map(|strategy| strategy.to_string());
                 let [strategy, case, guest] = [&strategy, case, guest]
@@ -306,26 +262,79 @@ impl Entry<'_> {
     }
 }
 
-/// What a swap left behind, in a sentence.
-fn found(found: &SwapFound) -> String {
-    match found {
-        SwapFound::UnderLoad { threads, replacements, failed, wrong, swapping, still, .. } => {
-            let tail = |tail: &Tail| {
-                let Tail { calls, p50_ns, p99_ns, p999_ns, max_ns } = *tail;
-                let [p50, p99, p999, max] =
-                    [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| time(ns as f64));
-                format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max} of {calls}")
-            };
-            format!(
-                "{threads} threads, {replacements} replacements, {failed} failed, {wrong} wrong; \
-                 {}; without: {}",
-                tail(swapping),
-                tail(still)
-            )
+impl Shape<'_> {
+    fn refusal(&self) -> Option<&PointRefusal> {
+        self.points.refusal().map(|(refusal, _)| refusal)
+    }
+
+    /// The place and the estimates of all metrics; with the samples if `raw`.
+    fn json(&self, raw: bool) -> Result<Value> {
+        let names = self.points.processes.iter().flat_map(|point| point.values.keys());
+        let names: BTreeSet<&String> = names.collect();
+        let value = |name: &str| match self.declared.and_then(|own| own.metric(name)) {
+            Some(metric) if metric.sampled => self.points.sampled(name),
+            _ => self.points.median(name),
+        };
+        let values = names.into_iter().map(|name| (name.clone(), estimate(value(name))));
+        let values: serde_json::Map<String, Value> = values.collect();
+        let mut line = json!({
+            "experiment": self.experiment, "where": self.points.place, "values": values,
+        });
+        if let Some(refusal) = self.refusal() {
+            line["refused"] = serde_json::to_value(refusal)?;
         }
-        SwapFound::Soak { points } => {
-            let point = |point: &SoakPoint| format!("{} KiB at {}", point.rss_kib, point.swaps);
-            points.iter().map(point).collect::<Vec<_>>().join(", ")
+        if raw {
+            line["processes"] = serde_json::to_value(&self.points.processes)?;
         }
+        Ok(line)
+    }
+
+    /// Dimensions and the columns of the first table that is not laid out across.
+    fn row(&self) -> (String, Vec<Column>, Vec<String>) {
+        let place = &self.points.place;
+        let (mut columns, mut row): (Vec<Column>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut add = |heading: &str, is_number, text: Option<String>| {
+            columns.push((heading.to_owned(), is_number));
+            row.push(or_none(text));
+        };
+        add("executor", false, place.executor().map(|own| own.to_string()));
+        if let Some(refusal) = self.refusal() {
+            add("where", false, Some(place.without_executor().to_string()));
+            add("status", false, Some(refusal.status.to_string()));
+            add("reason", false, Some(refusal.reason.clone()));
+            return (format!("{}, refused", self.experiment), columns, row);
+        }
+        let dimensions = self.declared.map(|own| own.dimensions.as_slice()).unwrap_or_default();
+        for dimension in dimensions {
+            let value = place.get(&dimension.name);
+            let is_number = value.is_some_and(|value| matches!(value, Coordinate::Number(_)));
+            add(&dimension.name, is_number, value.map(ToString::to_string));
+        }
+        let Some(experiment) = self.declared else {
+            return (self.experiment.to_owned(), columns, row);
+        };
+        let own = Row::of(experiment, self.points);
+        let table = experiment.tables.first();
+        // Values that stand beside each other in the table have rows of their own here.
+        let columns_of = table.filter(|table| table.beside.is_empty()).map(|table| &table.columns);
+        let is_value = |shown: Shown| !matches!(shown, Shown::Words | Shown::Code);
+        match columns_of {
+            Some(all) => {
+                for column in all.iter().filter(|column| is_value(column.shown)) {
+                    if experiment.dimension(&column.value).is_none() {
+                        add(&column.heading, true, own.text(&column.value, column.shown));
+                    }
+                }
+            }
+            None => {
+                let names = experiment.metrics.iter().flat_map(|(name, metric)| {
+                    metric.unit.parts().iter().map(move |part| (format!("{name}{part}"), metric))
+                });
+                for (name, metric) in names {
+                    add(&name, true, own.text(&name, metric.unit.shown(&name)));
+                }
+            }
+        }
+        (experiment.title.clone(), columns, row)
     }
 }

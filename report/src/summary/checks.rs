@@ -36,7 +36,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
             grouped(number(Outcome::Held)),
             grouped(number(Outcome::Failed)),
             exceptions(&checked),
-            content.link_to_part(part),
+            content.link_to_part(&part),
         ];
         table.row(what, cells);
     }

@@ -2,6 +2,7 @@
 
 use super::{failed_assertions, own};
 use crate::Content;
+use crate::experiment::Row;
 use crate::markdown::Table;
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Need;
@@ -182,8 +183,10 @@ fn timed_with_deadline(matrix: &Matrix<'_>) -> String {
 
 /// The memory of an idle instance, from the largest number of live ones.
 fn memory(matrix: &Matrix<'_>, executor: &Executor) -> Option<String> {
-    let all = matrix.records.densities.iter().flat_map(|book| &book.densities);
-    let own = all.filter(|density| density.executor == *executor);
-    let density = own.max_by_key(|density| density.instances)?;
-    Some(format!("{:.1} KiB", density.each(&density.idle)[1]))
+    let (experiment, points) = matrix.records.experiment("density")?;
+    let own = points.measured().filter(|own| own.place.executor().as_ref() == Some(executor));
+    let most = own.max_by_key(|own| own.place.number("instances"))?;
+    let column =
+        experiment.tables.first()?.columns.iter().find(|own| own.heading == "PSS, idle")?;
+    Row::of(experiment, most).text(&column.value, column.shown)
 }

@@ -7,9 +7,12 @@ use crate::rank::{fastest, ties};
 use crate::units::{median, prose_list};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_record::compare::{Course, Verdict, page_size, ratio};
+use touchstone_record::compare::{self, Verdict, page_size, ratio};
 use touchstone_record::escape::{code, markdown};
-use touchstone_record::{Book, Estimate, ResetKey};
+use touchstone_record::{Estimate, Experiment, Place, PointBook};
+
+/// The metric of the calls that write pages.
+const CALL: &str = "call";
 
 /// A list of the cases, each with its numbers; empty where there is none.
 pub(super) fn cases(content: &Content<'_>) -> String {
@@ -17,14 +20,15 @@ pub(super) fn cases(content: &Content<'_>) -> String {
     let picks = content.picks.iter().map(|pick| &pick.executor);
     let picks: BTreeSet<&Executor> = picks.filter(|pick| !matrix.is_native(pick)).collect();
     let mut lines = Vec::new();
-    if let Some(book) = &matrix.records.resets {
-        let link = content.link_to_part(Part::Resets);
-        for course in courses(book) {
+    if let Some((experiment, points)) = matrix.records.experiment("resets") {
+        let link = content.link_to_part(&Part::Experiment(experiment.name.clone()));
+        for course in courses(experiment, points) {
             let mut faster: BTreeMap<Faster, Vec<String>> = BTreeMap::new();
-            for (own, pick) in picks.iter().flat_map(|pick| resets(matrix, book, course, pick)) {
+            for (own, pick) in picks.iter().flat_map(|pick| resets(matrix, points, &course, pick)) {
                 faster.entry(own).or_default().push(pick);
             }
-            let line = |(own, picks): (&Faster, &Vec<String>)| own.against(course, picks);
+            let words = markdown(&experiment.in_words(&course));
+            let line = |(own, picks): (&Faster, &Vec<String>)| own.against(&words, picks);
             lines.extend(faster.iter().map(line));
         }
         if !lines.is_empty() {
@@ -53,10 +57,13 @@ pub(super) fn cases(content: &Content<'_>) -> String {
 }
 
 /// The courses of resets that were measured: those that write the same pages first.
-fn courses(book: &Book) -> Vec<Course> {
-    let courses: BTreeSet<Course> = book.resets.keys().map(|key| Course::of(&key.point)).collect();
-    let mut courses = Vec::from_iter(courses);
-    courses.sort_by_key(|course| (course.drift, course.threads, course.place, course.touch));
+fn courses(experiment: &Experiment, points: &PointBook) -> Vec<Place> {
+    let mut courses: Vec<Place> = compare::courses(points).into_keys().collect();
+    let order =
+        |course: &Place, name: &str| Some(experiment.dimension(name)?.order(course.get(name)?));
+    courses.sort_by_cached_key(|course| {
+        ["drift", "threads", "place", "touch"].map(|name| order(course, name))
+    });
     courses
 }
 
@@ -72,7 +79,7 @@ struct Faster {
 
 impl Faster {
     /// A sentence; each of the picks stands with its time at the smallest size.
-    fn against(&self, course: Course, picks: &[String]) -> String {
+    fn against(&self, course: &str, picks: &[String]) -> String {
         let more = match &self.sizes[..] {
             [] | [_] => String::new(),
             [_, more @ ..] => format!("; also faster at {}", prose_list(more)),
@@ -92,20 +99,20 @@ impl Faster {
 /// the next at the most of those that are left.
 fn resets(
     matrix: &Matrix<'_>,
-    book: &Book,
-    course: Course,
+    points: &PointBook,
+    course: &Place,
     pick: &Executor,
 ) -> Vec<(Faster, String)> {
-    let keys = || book.resets.keys().filter(|key| Course::of(&key.point) == course);
-    let is_own = |other: &&Executor| other.engine == pick.engine && matrix.is_native(other);
-    let own: BTreeSet<&Executor> = keys().map(|key| &key.executor).filter(is_own).collect();
-    let mut left: BTreeSet<u64> = keys().map(|key| key.point.pages).collect();
-    let time = |executor: &Executor, pages: u64| {
-        book.reset(&ResetKey { point: course.at(pages), executor: executor.clone() })
-    };
+    let all = || points.measured().filter(|own| own.place.has(course));
+    let is_own = |other: &Executor| other.engine == pick.engine && matrix.is_native(other);
+    let own: BTreeSet<Executor> = all().filter_map(|own| own.place.executor()).collect();
+    let own: BTreeSet<Executor> = own.into_iter().filter(is_own).collect();
+    let mut left: BTreeSet<u64> = all().filter_map(|own| own.place.number("pages")).collect();
+    let at = |pages: u64| course.clone().with("pages", pages);
+    let time = |executor: &Executor, pages: u64| points.get(&at(pages).at(executor))?.sampled(CALL);
     let wins = |other: &Executor, left: &BTreeSet<u64>| -> BTreeSet<u64> {
         let is_faster = |pages: &u64| {
-            ratio(book, &course.at(*pages), other, pick)
+            ratio(points, &at(*pages), CALL, other, pick)
                 .is_some_and(|judged| judged.verdict == Verdict::Faster)
         };
         left.iter().copied().filter(is_faster).collect()
@@ -116,7 +123,7 @@ fn resets(
     };
     let mut found = Vec::new();
     loop {
-        let all = own.iter().map(|other| (*other, wins(other, &left)));
+        let all = own.iter().map(|other| (other, wins(other, &left)));
         let best = all.min_by_key(|(other, wins)| rank(other, wins));
         let Some((other, wins)) = best else { return found };
         let at_first = |executor| Some(median(&time(executor, *wins.first()?)?));

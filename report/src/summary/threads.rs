@@ -46,6 +46,6 @@ pub(super) fn section(content: &Content<'_>) -> String {
          scaling. The processes' median ratio counts, so the quotient of the two times may differ a \
          little. Every thread is pinned to a processor of its own. \
          {}\n\n{table}",
-        content.link_to_part(crate::pages::Part::Threads)
+        content.link_to_part(&crate::pages::Part::Threads)
     )
 }

@@ -110,6 +110,7 @@ fn in_turns(peers: &Book, of: &Finding) -> Option<Numbers> {
         purpose: Purpose::Peers,
         case: of.call.case.clone(),
         guest: of.call.guest.clone(),
+        second: None,
         subject: side(&of.subject),
         baseline: side(of.baseline.as_ref()?),
     };

@@ -5,9 +5,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use touchstone_record::data::{self, executor, executors};
+use touchstone_record::Executor;
+use touchstone_record::data::{self, executor};
 use touchstone_record::files::{self, FilePath};
-use touchstone_record::{Drift, Executor, InstanceState, Place, Touch};
 
 /// Most rows of a chart: more cannot be read in a page.
 const ROWS: usize = 15;
@@ -25,20 +25,10 @@ pub struct Charts {
     pub engines: Option<Engines>,
     /// The time of a call on one thread and on several.
     pub threads: Option<Threads>,
-    /// The time of a clean call against the memory that it writes.
-    pub resets: Option<Resets>,
     /// Execution relative to native code, suite by suite.
     pub execution: Option<Suites>,
     /// Compilation, load and a number of calls.
     pub break_even: Option<BreakEven>,
-    /// A node's time in the executor and in the host.
-    pub node: Option<Rows>,
-    /// The time of reading a state that is copied or mapped.
-    pub fan_out: Option<Rows>,
-    /// A host over HTTP under load.
-    pub requests: Option<Requests>,
-    /// The total of a pipeline's messages by each swap method.
-    pub pipeline: Option<Titled>,
     /// Published values beside ours.
     #[serde(default)]
     pub then_and_now: Vec<ThenAndNow>,
@@ -133,46 +123,6 @@ pub struct Threads {
     pub rows: Vec<Named>,
 }
 
-/// The time of a clean call against the memory that it writes.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Resets {
-    /// Its heading.
-    pub title: String,
-    /// What is written of each page.
-    pub touch: Touch,
-    /// How the written pages lie.
-    pub place: Place,
-    /// Which pages the next call writes.
-    pub drift: Drift,
-    /// The executors, a line each.
-    #[serde(deserialize_with = "executors")]
-    pub lines: Vec<Executor>,
-}
-
-/// A host over HTTP under load.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Requests {
-    /// Its heading.
-    pub title: String,
-    /// The rows; the sentence holds the first against the second.
-    pub rows: Vec<RequestRow>,
-}
-
-/// A row of [`Requests`].
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequestRow {
-    /// What it is in plain words.
-    pub label: String,
-    /// The executor, written as engine and strategy with `_` between.
-    #[serde(deserialize_with = "executor")]
-    pub executor: Executor,
-    /// How calls find their instance.
-    pub state: InstanceState,
-}
-
 /// Execution relative to native code.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -213,24 +163,6 @@ pub struct BreakEven {
     pub lines: Vec<Named>,
     /// The number of calls at the end of the axis.
     pub most_calls: u64,
-}
-
-/// A chart of executors.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rows {
-    /// Its heading.
-    pub title: String,
-    /// The executors, each with a row or a group of rows.
-    pub rows: Vec<Named>,
-}
-
-/// A chart whose rows its records decide.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Titled {
-    /// Its heading.
-    pub title: String,
 }
 
 /// Published values beside ours.
@@ -289,14 +221,8 @@ impl Charts {
             ("ladder", self.ladder.as_ref().map(|own| own.works.len() * own.rows.len())),
             ("engines", self.engines.as_ref().map(|own| own.engines.len())),
             ("threads", self.threads.as_ref().map(|own| own.rows.len())),
-            ("resets", self.resets.as_ref().map(|own| own.lines.len())),
             ("execution", self.execution.as_ref().map(|own| own.engines.len())),
             ("break_even", self.break_even.as_ref().map(|own| own.lines.len())),
-            ("node", self.node.as_ref().map(|own| own.rows.len())),
-            // One for each of the sizes of a state, which are three.
-            ("fan_out", self.fan_out.as_ref().map(|own| 3 * own.rows.len())),
-            ("requests", self.requests.as_ref().map(|own| own.rows.len())),
-            ("pipeline", None),
         ];
         for (name, rows) in rows {
             let rows = rows.unwrap_or(1);

@@ -40,6 +40,7 @@ fn options(folder: &Path) -> Options {
         pages: folder.join("benchmark"),
         readme: None,
         division: touchstone_report::pages::default_path(),
+        experiments: touchstone_record::experiments_folder(),
         charts: touchstone_report::tables::charts::default_path(),
         tables: touchstone_report::tables::default_folder(),
         explanations: folder.join("explanations.toml"),

@@ -15,6 +15,7 @@ fn with_a_mark() -> Page {
         records: folder.path().join(BENCH),
         division: missing(),
         tables: missing(),
+        experiments: missing(),
         charts: missing(),
         ..options(folder.path())
     };

@@ -1,12 +1,10 @@
 //! The charts: what they say, that they can be read, and when there is none.
 
-use super::{DIRTY, EMPTY, Place, assert_has, cell, executor, large_matrix, small, svg};
+use super::{DIRTY, EMPTY, Place, assert_has, cell, large_matrix, small, svg};
 use crate::fixtures::Run;
 use std::path::{Path, PathBuf};
 use touchstone_record::files::project;
-use touchstone_record::{
-    Drift, Line, Metric, Place as Lie, RESETS, Reset, ResetKey, ResetPoint, Sample, Samples, Touch,
-};
+use touchstone_record::{Line, Metric};
 use touchstone_report as report;
 
 /// The text of a chart.
@@ -46,7 +44,7 @@ fn assert_readable(path: &Path) {
 fn the_charts_can_be_read() {
     for all in [small(), suite(), large_matrix(&[1, 2]), large_matrix(&[1, 2, 4, 8, 16])] {
         let place = Place::with(&all);
-        resets().append(&place.beside(RESETS));
+        resets().append(&place.beside("resets.jsonl"));
         let charts = charts(&place);
         assert!(charts.len() >= 4);
         charts.iter().for_each(|path| assert_readable(path));
@@ -201,20 +199,7 @@ fn a_mean_is_of_the_calls_that_all_engines_made() {
 /// Resets of three executors of which the first is the fastest up to somewhere between 1 and
 /// 4 MiB.
 fn resets() -> Run {
-    let reset = |strategy: &str, pages: u64, ns: f64| {
-        let point = ResetPoint {
-            touch: Touch::Byte,
-            place: Lie::Contiguous,
-            drift: Drift::Same,
-            threads: 1,
-            pages,
-        };
-        let key = ResetKey { point, executor: executor("alpha", strategy) };
-        (0..3).map(move |process| {
-            let call = Samples([ns; 10].map(Sample::single).to_vec());
-            Line::Reset(Box::new(Reset { key: key.clone(), process, call }))
-        })
-    };
+    let reset = |strategy: &str, pages: u64, ns: f64| super::resets(strategy, "same", pages, ns);
     let lines = [1, 16, 256, 1024, 16_384].into_iter().flat_map(|pages| {
         let each = pages as f64;
         reset("instance_reuse_tracked", pages, 100.0 + 40.0 * each)
@@ -229,7 +214,7 @@ fn the_chart_of_resets_marks_where_another_strategy_is_faster() {
     let place = Place::with(&small());
     assert!(!place.page().contains("that writes"), "no records, no chart");
     assert!(!place.image("resets.svg").exists());
-    resets().append(&place.beside(RESETS));
+    resets().append(&place.beside("resets.jsonl"));
     let page = place.page();
     // Both meet at 495 pages; as drawn, straight from 1 to 4 MiB, a little later.
     assert_has(
@@ -245,10 +230,10 @@ fn without_a_crossing_dropping_is_said_to_be_slower() {
     let place = Place::with(&small());
     let Run { header, mut lines } = resets();
     lines.retain(|line| match line {
-        Line::Reset(reset) => reset.key.executor != executor("alpha", "pooling_cow_resident"),
+        Line::Point(point) => point.place.text("strategy") != Some("pooling_cow_resident"),
         _ => true,
     });
-    Run { header, lines }.append(&place.beside(RESETS));
+    Run { header, lines }.append(&place.beside("resets.jsonl"));
     assert_has(
         &place.page(),
         "with `instance_reuse_tracked` (140 ns). At 64 MiB it takes 655 µs. Where each call writes \

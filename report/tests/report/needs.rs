@@ -3,10 +3,7 @@
 use super::fixtures::{self, Cell};
 use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};
 use touchstone_executor::Execution;
-use touchstone_record::{
-    Drift, Line, Means, Place as Lie, Purpose, RESETS, Reset, ResetKey, ResetPoint, Sample,
-    Samples, Touch,
-};
+use touchstone_record::{Line, Means, Purpose};
 use touchstone_report as report;
 
 const DIVISION: &str = r#"
@@ -233,28 +230,22 @@ fn calls_that_the_runtimes_own_strategy_wins_or_ties_are_named() {
 #[test]
 fn calls_that_write_pages_are_held_against_the_pick_on_every_course() {
     let place = divided(&Run::of_cells(reuse_and_pool(1000.0, 2000.0)));
-    let reset = |drift, strategy: &str, pages: u64, ns: f64| {
-        let (touch, place) = (Touch::Byte, Lie::Contiguous);
-        let point = ResetPoint { touch, place, drift, threads: 1, pages };
-        let key = ResetKey { point, executor: super::executor("alpha", strategy) };
-        (0..3).map(move |process| {
-            let call = Samples([ns; 10].map(Sample::single).to_vec());
-            Line::Reset(Box::new(Reset { key: key.clone(), process, call }))
-        })
+    let reset = |drift: &str, strategy: &str, pages: u64, ns: f64| {
+        super::resets(strategy, drift, pages, ns)
     };
     let lines = [1, 16, 256].into_iter().flat_map(|pages| {
         let each = pages as f64;
         let all = [
-            reset(Drift::All, "instance_reuse_tracked", pages, 2000.0 * each),
-            reset(Drift::All, "pooling", pages, 5000.0 + 1000.0 * each),
+            reset("all", "instance_reuse_tracked", pages, 2000.0 * each),
+            reset("all", "pooling", pages, 5000.0 + 1000.0 * each),
             // Another one is faster where the first is not.
-            reset(Drift::All, "pooling_cow", pages, if pages == 1 { 500.0 } else { 3000.0 * each }),
-            reset(Drift::Same, "instance_reuse_tracked", pages, 100.0 * each),
-            reset(Drift::Same, "pooling", pages, 20_000.0),
+            reset("all", "pooling_cow", pages, if pages == 1 { 500.0 } else { 3000.0 * each }),
+            reset("same", "instance_reuse_tracked", pages, 100.0 * each),
+            reset("same", "pooling", pages, 20_000.0),
         ];
         all.into_iter().flatten()
     });
-    Run::of(lines).append(&place.beside(RESETS));
+    Run::of(lines).append(&place.beside("resets.jsonl"));
     let page = place.summary();
     for line in [
         "- `alpha_pooling` against `alpha_instance_reuse_tracked` (25.60 µs): one byte of each page, \

@@ -2,7 +2,7 @@
 
 use crate::command::{Folder, touchstone};
 use std::collections::BTreeSet;
-use touchstone::record::{self, Shape, Status, SystemFound, Way};
+use touchstone::record::{self, Status};
 
 #[test]
 fn a_state_is_read_in_each_shape_both_ways_or_refused_with_the_reason() {
@@ -15,24 +15,28 @@ fn a_state_is_read_in_each_shape_both_ways_or_refused_with_the_reason() {
     let (book, skipped) = record::newest(&path, "the test").unwrap();
     assert!(skipped.is_empty(), "{skipped:?}");
     let mut seen: BTreeSet<_> = BTreeSet::new();
-    for system in &book.systems {
-        let SystemFound::FanOut(found) = &system.found else { panic!("{system:?}") };
-        assert_eq!((found.bytes, found.rounds), (64 << 10, 1));
-        assert_eq!(found.reads, if found.shape == Shape::Direct { 1 } else { 3 });
-        let executor = system.executor.to_string();
-        assert!(seen.insert((executor, found.shape, found.way)), "{system:?}");
+    let points = &book.points["fan_out"];
+    for own in points.measured() {
+        let (place, rounds) = (&own.place, own.values("rounds"));
+        assert_eq!((place.number("bytes"), &rounds[..]), (Some(64 << 10), &[1.0][..]));
+        let shape = place.text("shape").unwrap();
+        assert_eq!(place.number("reads"), Some(if shape == "direct" { 1 } else { 3 }));
+        let executor = place.executor().unwrap().to_string();
+        assert!(seen.insert((executor, shape, place.text("way").unwrap())), "{place}");
     }
     for (executor, shape, _) in &seen {
-        for way in [Way::Copied, Way::Mapped] {
+        for way in ["copied", "mapped"] {
             assert!(seen.contains(&(executor.clone(), *shape, way)), "{executor} {shape} {way}");
         }
     }
-    let measured: BTreeSet<_> =
-        book.systems.iter().map(|system| &*system.executor.engine).collect();
+    let engine = |place: &record::Place| place.executor().unwrap().engine;
+    let measured: BTreeSet<_> = points.measured().map(|own| engine(&own.place)).collect();
     for engine in touchstone_runtimes::engines() {
-        let mut own = book.refusals.iter().filter(|refusal| refusal.engine == engine.id());
-        let is_refused =
-            own.any(|refusal| refusal.status == Status::Unsupported && !refusal.reason.is_empty());
+        let mut own =
+            points.refused().filter(|(own, ..)| own.place.text("engine") == Some(engine.id()));
+        let is_refused = own.any(|(_, refusal, _)| {
+            refusal.status == Status::Unsupported && !refusal.reason.is_empty()
+        });
         assert!(measured.contains(engine.id()) || is_refused, "{}", engine.id());
     }
 }

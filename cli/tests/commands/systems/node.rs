@@ -2,7 +2,7 @@
 
 use crate::command::{Folder, touchstone};
 use std::collections::BTreeSet;
-use touchstone::record::{self, Node, SystemFound};
+use touchstone::record;
 
 #[test]
 fn blocks_are_made_on_every_engine_or_refused_with_the_reason() {
@@ -14,29 +14,29 @@ fn blocks_are_made_on_every_engine_or_refused_with_the_reason() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let (book, skipped) = record::newest(&path, "the test").unwrap();
     assert!(skipped.is_empty(), "{skipped:?}");
-    let engines: BTreeSet<_> = book.systems.iter().map(|system| &*system.executor.engine).collect();
+    let points = &book.points["node"];
+    let engine = |place: &record::Place| place.executor().unwrap().engine;
+    let engines: BTreeSet<_> = points.measured().map(|own| engine(&own.place)).collect();
     for engine in touchstone_runtimes::engines() {
-        let is_refused = book.refusals.iter().any(|refusal| refusal.engine == engine.id());
+        let mut refused = points.refused();
+        let is_refused = refused.any(|(own, ..)| own.place.text("engine") == Some(engine.id()));
         assert!(engines.contains(engine.id()) || is_refused, "{}", engine.id());
     }
-    let nodes = book.systems.iter().map(|system| match &system.found {
-        SystemFound::Node(node) => node,
-        other => panic!("{other:?}"),
-    });
-    let nodes: Vec<&Node> = nodes.collect();
+    let nodes: Vec<_> = points.measured().collect();
     assert!(!nodes.is_empty());
-    for node in nodes.iter().copied() {
-        assert_eq!((node.blocks, node.transfers, node.accounts), (2, 20, 50));
+    for node in &nodes {
+        let value = |name: &str| node.values(name)[0];
+        assert_eq!(["blocks", "transfers", "accounts"].map(value), [2.0, 20.0, 50.0]);
         // All executors make the same calls of the storage.
-        assert_eq!(node.storage_calls, nodes[0].storage_calls);
-        assert!(node.total_ns >= node.calls_ns && node.calls_ns > node.storage_ns);
+        assert_eq!(value("storage_calls"), nodes[0].values("storage_calls")[0]);
+        assert!(value("total_ns") >= value("calls_ns") && value("calls_ns") > value("storage_ns"));
     }
     // What was found is shown, and only what the filter selects.
-    let executor = book.systems[0].executor.to_string();
-    assert!(ran.out.contains("blocks/s") && ran.out.contains(&executor), "{}", ran.out);
+    let executor = nodes[0].place.executor().unwrap().to_string();
+    assert!(ran.out.contains("blocks per second") && ran.out.contains(&executor), "{}", ran.out);
     let shown =
         touchstone(&["show", "--records", records, "--json", &format!("^node/{executor}$")]);
     let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(shown["id"], format!("node/{executor}"));
-    assert_eq!(shown["found"]["accounts"], 50);
+    assert_eq!(shown["values"]["accounts"]["median"], 50.0);
 }

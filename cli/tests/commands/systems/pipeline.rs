@@ -2,7 +2,7 @@
 
 use crate::command::command;
 use std::path::{Path, PathBuf};
-use touchstone::record::{self, Book, Pipeline, SystemFound, Verifier};
+use touchstone::record::{self, Book, Points};
 
 fn project() -> PathBuf {
     touchstone::files::project("")
@@ -39,12 +39,9 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, Book) {
     (output.status.code().unwrap(), err, book)
 }
 
-fn runs(book: &Book) -> Vec<(&str, &Pipeline)> {
-    let own = book.systems.iter().filter_map(|system| match &system.found {
-        SystemFound::Pipeline(run) => Some((&*system.executor.engine, run)),
-        _ => None,
-    });
-    own.collect()
+/// The value of a metric.
+fn value(run: &Points, name: &str) -> u64 {
+    run.values(name)[0] as u64
 }
 
 #[test]
@@ -55,21 +52,25 @@ fn every_message_gets_its_verdict_once_by_every_method_also_when_redis_is_killed
     let folder = tempfile::tempdir().unwrap();
     let (code, err, book) = run(folder.path(), &[]);
     assert_eq!(code, 0, "{err}");
-    let runs = runs(&book);
-    for (engine, run) in &runs {
-        assert_eq!(run.wrong(), 0, "{engine} {run:?}");
-        assert!(run.tampered > 0 && run.swaps > 0 && run.total_ns > 0, "{engine} {run:?}");
-        assert_eq!(run.swapping.calls + run.still.calls, run.messages, "{engine} {run:?}");
-        assert_eq!((run.swapping.calls, run.latency.calls), (run.swaps, run.messages));
+    let runs: Vec<&Points> = book.points["pipeline"].measured().collect();
+    for run in &runs {
+        let of = |name: &str| value(run, name);
+        assert_eq!(["lost", "doubled", "misordered", "altered"].map(of), [0; 4], "{run:?}");
+        assert!(of("tampered") > 0 && of("swaps") > 0 && of("total_ns") > 0, "{run:?}");
+        let messages = run.place.number("messages").unwrap();
+        assert_eq!(of("swapping.calls") + of("still.calls"), messages, "{run:?}");
+        assert_eq!((of("swapping.calls"), of("latency.calls")), (of("swaps"), messages));
     }
     let count =
-        |is_meant: &dyn Fn(&Pipeline) -> bool| runs.iter().filter(|(_, run)| is_meant(run)).count();
-    assert_eq!(count(&|run| run.verifier == Verifier::Nobody), 1);
-    assert_eq!(count(&|run| run.verifier == Verifier::Host), 3);
-    assert_eq!(count(&|run| run.restarts == 1), 2);
-    assert_eq!(count(&|run| run.verifier == Verifier::Host && run.messages == 512), 1);
+        |is_meant: &dyn Fn(&Points) -> bool| runs.iter().filter(|run| is_meant(run)).count();
+    let is = |run: &Points, name: &str, value: &str| run.place.text(name) == Some(value);
+    assert_eq!(count(&|run| is(run, "verifier", "nobody")), 1);
+    assert_eq!(count(&|run| is(run, "verifier", "host")), 3);
+    assert_eq!(count(&|run| value(run, "restarts") == 1), 2);
+    let is_long = |run: &Points| run.place.number("messages") == Some(512);
+    assert_eq!(count(&|run| is(run, "verifier", "host") && is_long(run)), 1);
     for method in ["recompile", "load_artifact", "instantiate"] {
-        assert!(count(&|run| run.verifier == Verifier::Method(method.to_owned())) > 0, "{method}");
+        assert!(count(&|run| is(run, "method", method)) > 0, "{method}");
     }
 }
 
@@ -86,7 +87,8 @@ fn without_a_redis_the_command_says_what_to_do() {
     let (code, err, book) = run(folder.path(), &[]);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("run `make redis`"), "{err}");
-    assert!(book.refusals.iter().any(|refusal| refusal.reason.contains("make redis")));
+    let mut refused = book.points["pipeline"].refused();
+    assert!(refused.any(|(_, refusal, _)| refusal.reason.contains("make redis")));
 }
 
 #[test]

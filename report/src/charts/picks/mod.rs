@@ -3,12 +3,9 @@
 mod break_even;
 mod engines;
 mod execution;
-mod fan_out;
+mod experiment;
 mod ladder;
-mod node;
-mod pipeline;
-mod requests;
-mod resets;
+mod over;
 mod then_and_now;
 mod threads;
 
@@ -23,52 +20,48 @@ use crate::tables::Layout;
 use crate::tables::charts::{ChartWork, Charts};
 use crate::units::{self, MARK};
 use anyhow::Result;
-use touchstone_record::{Executor, Metric};
+use touchstone_record::{Executor, Experiment, Metric};
 
-/// Names of the charts that there is one of each, and the part of a detailed page for those that
-/// do not stand on the short page.
-const NAMES: [(&str, Option<Part>); 10] = [
-    ("ladder", None),
-    ("engines", None),
-    ("threads", None),
-    ("resets", None),
-    ("execution", None),
-    ("break_even", None),
-    ("requests", Some(Part::Requests)),
-    ("node", Some(Part::Node)),
-    ("fan_out", Some(Part::FanOut)),
-    ("pipeline", Some(Part::Pipeline)),
-];
+/// Names of the charts of the short page that there is one of each.
+const NAMES: [&str; 5] = ["ladder", "engines", "threads", "execution", "break_even"];
 
-/// The names of all charts of a file.
-pub(super) fn names(charts: &Charts) -> impl Iterator<Item = String> {
+/// Charts of [`NAMES`] that stand before those of experiments.
+const FIRST: usize = 3;
+
+/// The names of all charts.
+pub(super) fn names(charts: &Charts, experiments: &[Experiment]) -> impl Iterator<Item = String> {
     let then = charts.then_and_now.iter().map(|chart| chart.name.clone());
-    NAMES.into_iter().map(|(name, _)| name.to_owned()).chain(then)
+    let experiments = experiments.iter().filter(|own| own.chart.is_some());
+    let experiments = experiments.map(|own| own.name.clone());
+    NAMES.into_iter().map(str::to_owned).chain(experiments).chain(then)
 }
 
 /// Every chart of which there is anything to show, in the order of the page.
 pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Drawing>> {
-    let own = |shown: Option<(String, Form)>, name: &str, part: Option<Part>| {
-        shown.map(|(finding, form)| Drawing { name: name.to_owned(), finding, part, form })
-    };
     let shown = [
         charts.ladder.as_ref().and_then(|chart| ladder::pick(matrix, charts, chart)),
         charts.engines.as_ref().and_then(|chart| engines::pick(matrix, charts, chart)),
         charts.threads.as_ref().and_then(|chart| threads::pick(matrix, charts, chart)),
-        charts.resets.as_ref().and_then(|chart| resets::pick(matrix, charts, chart)),
         charts.execution.as_ref().and_then(|chart| execution::pick(matrix, charts, chart)),
         charts.break_even.as_ref().and_then(|chart| break_even::pick(matrix, charts, chart)),
-        charts.requests.as_ref().and_then(|chart| requests::pick(matrix, charts, chart)),
-        charts.node.as_ref().and_then(|chart| node::pick(matrix, charts, chart)),
-        charts.fan_out.as_ref().and_then(|chart| fan_out::pick(matrix, charts, chart)),
-        charts.pipeline.as_ref().and_then(|chart| pipeline::pick(matrix, charts, chart)),
     ];
-    let shown = shown.into_iter().zip(NAMES);
-    let drawing = |(shown, (name, part)): (_, (&str, _))| own(shown, name, part);
-    let mut drawings: Vec<Drawing> = shown.filter_map(drawing).collect();
+    let of_summary = |(shown, name): (Option<(String, Form)>, &str)| {
+        let (finding, form) = shown?;
+        Some(Drawing { name: name.to_owned(), finding, part: None, form })
+    };
+    let mut shown = shown.into_iter().zip(NAMES);
+    let mut drawings: Vec<Drawing> = shown.by_ref().take(FIRST).filter_map(of_summary).collect();
+    for own in &matrix.records.experiments {
+        let is_of_summary = own.chart.as_ref().is_some_and(|chart| chart.summary);
+        let part = (!is_of_summary).then(|| Part::Experiment(own.name.clone()));
+        let name = own.name.clone();
+        let shown = experiment::pick(matrix, charts, own);
+        drawings.extend(shown.map(|(finding, form)| Drawing { name, finding, part, form }));
+    }
+    drawings.extend(shown.filter_map(of_summary));
     for chart in &charts.then_and_now {
         let shown = then_and_now::pick(matrix, charts, chart, tables)?;
-        drawings.extend(own(shown, &chart.name, None));
+        drawings.extend(of_summary((shown, &chart.name)));
     }
     Ok(drawings)
 }

@@ -1,0 +1,234 @@
+//! The commands of experiments, as their declarations have them: `touchstone density`, …
+
+use super::Ended;
+use super::common::{begin, newest, stopped};
+use anyhow::{Context, Result};
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use touchstone::experiment::{Asked, Session, run, serve, workload};
+use touchstone::plan::{Budget, Filter};
+use touchstone::record::{
+    self, Coordinate, Dimension, Experiment, MOST_PROCESSES, Sampling, experiments_folder,
+};
+use touchstone::run::{seed, shown};
+use touchstone::solo::available_memory;
+use touchstone::supervise::Stop;
+use touchstone::terminal::{complain, print};
+
+/// Processes for each point: the fewest that a published estimate has.
+const FEWEST: &str = "3";
+
+/// Experiments that share a command. They live as long as the program, as names in help texts do.
+pub(super) struct Group(&'static [Experiment]);
+
+/// The commands of the experiments that this build can measure, but those that `is_taken` names.
+pub(super) fn groups(is_taken: impl Fn(&str) -> bool) -> Vec<Group> {
+    let all = Experiment::all(experiments_folder()).unwrap_or_else(|error| {
+        complain(&format!("warning: {error:#}"));
+        Vec::new()
+    });
+    let mut groups: BTreeMap<String, Vec<Experiment>> = BTreeMap::new();
+    let own =
+        all.into_iter().filter(|own| workload(&own.name).is_some() && !is_taken(&own.command));
+    for experiment in own {
+        groups.entry(experiment.command.clone()).or_default().push(experiment);
+    }
+    groups.into_values().map(|own| Group(own.leak())).collect()
+}
+
+impl Group {
+    /// The name of the command.
+    pub(super) fn name(&self) -> &'static str {
+        &self.0[0].command
+    }
+
+    fn is_alone(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    fn has(&self, is_so: impl Fn(&Experiment) -> bool) -> bool {
+        self.0.iter().any(is_so)
+    }
+
+    fn is_sampled(&self) -> bool {
+        self.has(|own| own.metrics.values().any(|metric| metric.sampled))
+    }
+
+    /// The command.
+    pub(super) fn command(&self) -> Command {
+        let number = |name: &'static str, help: &'static str| {
+            Arg::new(name).long(name).value_name("N").value_parser(value_parser!(u64)).help(help)
+        };
+        let hidden =
+            |name: &'static str| Arg::new(name).long(name).hide(true).action(ArgAction::SetTrue);
+        let regex = "Measure only executors whose name this regular expression matches";
+        let mut command = Command::new(self.name()).max_term_width(100);
+        let help = if self.is_alone() { self.0[0].help.trim().to_owned() } else { self.about() };
+        let first = help.split("\n\n").next().unwrap_or_default().to_owned();
+        command = command.about(first).long_about(help);
+        if self.is_alone() {
+            command = command.arg(Arg::new("filter").help(regex));
+        } else {
+            let names: Vec<&str> = self.0.iter().map(|own| own.name.as_str()).collect();
+            let names = Arg::new("names").value_parser(PossibleValuesParser::new(names));
+            let names = names.action(ArgAction::Append).help("Measure only these [default: all]");
+            command = command.arg(names);
+            command =
+                command.arg(Arg::new("filter").long("filter").value_name("REGEX").help(regex));
+        }
+        for dimension in self.0.iter().flat_map(|own| &own.dimensions) {
+            command = command.args(option(dimension));
+        }
+        if self.is_sampled() {
+            let processes = number("processes", "Measure each point in N fresh processes");
+            let range = RangedU64ValueParser::<u64>::new().range(1..=u64::from(MOST_PROCESSES));
+            command = command.arg(processes.value_parser(range).default_value(FEWEST));
+            let rounds = "Make N rounds in each process; a round times every executor once";
+            let range = RangedU64ValueParser::<u64>::new().range(1..=u64::from(u16::MAX));
+            command = command.arg(number("rounds", rounds).value_parser(range).default_value("6"));
+        }
+        if self.is_alone() {
+            let memory = "End a process that occupies more than N MiB [default: half of the \
+                          available memory]";
+            command = command.arg(number("memory", memory));
+        } else {
+            let small = "Do everything once and small, to see that it works; the times are not \
+                         comparable";
+            let small = Arg::new("small").long("small").action(ArgAction::SetTrue).help(small);
+            let stall = number("stall-ms", "Make every 200th call of a host take N ms longer");
+            command = command.arg(small).arg(stall.hide(true));
+            command = command.arg(hidden("requests-host")).arg(hidden("pipeline-server"));
+        }
+        let records = format!(
+            "Replace the records in FILE [default: records/{} of the project; in target/ where only \
+             a part is measured]",
+            self.0[0].records
+        );
+        let records = Arg::new("records").long("records").value_name("FILE").help(records);
+        let order =
+            "Use this seed for orders, arrival times and messages [default: from the clock]";
+        command
+            .arg(number("seed", order))
+            .arg(records.value_parser(value_parser!(PathBuf)))
+            .arg(hidden("worker"))
+    }
+
+    fn about(&self) -> String {
+        let name = self.name();
+        let lines = self.0.iter().map(|own| format!("{:<10} {}\n", own.name, own.help.trim()));
+        format!(
+            "Measures {name}: executors where people use them.\n\n{}\nA run that was killed goes on \
+             where it was.\n\nExits with 1 when a call failed or an answer was wrong.",
+            lines.collect::<String>()
+        )
+    }
+
+    /// Measures what is asked for.
+    pub(super) fn execute(&self, given: &ArgMatches) -> Result<Ended> {
+        let engines = touchstone_runtimes::engines();
+        let has = |name: &str| given.try_get_one::<bool>(name).ok().flatten() == Some(&true);
+        let number = |name: &str| given.try_get_one::<u64>(name).ok().flatten().copied();
+        if has("worker") {
+            return serve(&self.0, &engines).map(|()| Ended::Well);
+        }
+        #[cfg(feature = "systems")]
+        if has("requests-host") || has("pipeline-server") {
+            let cases = touchstone::case::built_in()?;
+            touchstone::experiment::serve_host(has("requests-host"), &cases, &engines)?;
+            return Ok(Ended::Well);
+        }
+        let names: Vec<&String> =
+            given.try_get_many::<String>("names").ok().flatten().into_iter().flatten().collect();
+        let is_meant = |own: &&Experiment| names.is_empty() || names.contains(&&own.name);
+        let meant: Vec<&Experiment> = self.0.iter().filter(is_meant).collect();
+        let text = given.get_one::<String>("filter");
+        let values = self.values(given);
+        let is_whole = names.is_empty() && text.is_none() && values.is_empty() && !has("small");
+        let declared = meant.iter().find_map(|own| own.executors.as_ref());
+        let memory = number("memory").map_or_else(|| available_memory() / 2, |mib| mib << 20);
+        let asked = Asked {
+            filter: Filter::new(text.or(declared).map(String::as_str))?,
+            values,
+            processes: number("processes").unwrap_or(1).try_into().unwrap_or(u32::MAX),
+            rounds: number("rounds").unwrap_or(1).try_into().unwrap_or(usize::MAX),
+            small: has("small"),
+            seed: number("seed"),
+            stall: Duration::from_millis(number("stall-ms").unwrap_or(0)),
+            memory,
+            file: None,
+        };
+        let path = given.get_one::<PathBuf>("records").cloned();
+        let path = path.unwrap_or_else(|| record::output_path(&self.0[0].records, is_whole));
+        let workloads = meant
+            .iter()
+            .map(|own| Ok((*own, workload(&own.name).context("this build cannot measure it")?)));
+        let stop = Stop::default();
+        let worker = [self.name(), "--worker"];
+        let sampling = self.sampling(&asked);
+        let experiments = workloads.collect::<Result<Vec<_>>>()?;
+        let session =
+            Session { experiments, engines: &engines, worker: &worker, asked, stop: &stop };
+        let (ran, file) = run(session, sampling, &path, || begin(&stop, false))?;
+        if ran.stopped {
+            return Ok(stopped(&file));
+        }
+        file.finish()?;
+        let book = newest(&path, &self.0[0].made_by)?;
+        print(&touchstone_report::show::all(&book))?;
+        for experiment in meant {
+            if let Some(workload) = workload(&experiment.name) {
+                print(&workload.summary(experiment, &book))?;
+            }
+        }
+        complain(&format!("records: {}", shown(&path)));
+        Ok(Ended::well_if(!ran.failed))
+    }
+
+    fn sampling(&self, asked: &Asked) -> Sampling {
+        let name = if asked.small { "small" } else { self.name() }.to_owned();
+        let seed = seed(asked.seed);
+        if !self.is_sampled() {
+            return Sampling::untimed(&name, seed);
+        }
+        let (processes, rounds) = (asked.processes, asked.rounds);
+        Budget { name, processes, rounds, ..Budget::full(seed) }.sampling(false)
+    }
+
+    /// The values of dimensions that are asked for.
+    fn values(&self, given: &ArgMatches) -> BTreeMap<String, Vec<Coordinate>> {
+        let dimensions = self.0.iter().flat_map(|own| &own.dimensions);
+        let own = dimensions.filter(|dimension| dimension.help.is_some()).filter_map(|dimension| {
+            let name = dimension.name.as_str();
+            let numbers = given.try_get_many::<u64>(name).ok().flatten();
+            let texts = given.try_get_many::<String>(name).ok().flatten();
+            let numbers = numbers.into_iter().flatten().map(|own| Coordinate::from(*own));
+            let texts = texts.into_iter().flatten().map(|own| Coordinate::from(own.as_str()));
+            let values: Vec<Coordinate> = numbers.chain(texts).collect();
+            (!values.is_empty()).then(|| (name.to_owned(), values))
+        });
+        own.collect()
+    }
+}
+
+/// The option of a dimension; `None` if it has none.
+fn option(dimension: &'static Dimension) -> Option<Arg> {
+    let help = dimension.help.clone()?;
+    let name = dimension.name.as_str();
+    let is_number = dimension.words.is_empty()
+        && !dimension.values.iter().any(|value| matches!(value, Coordinate::Text(_)));
+    let option = Arg::new(name).long(name).help(help).action(ArgAction::Append);
+    Some(match (is_number, dimension.range) {
+        (true, Some((least, most))) => option
+            .value_name("N")
+            .value_parser(RangedU64ValueParser::<u64>::new().range(least..=most)),
+        (true, None) => option.value_name("N").value_parser(value_parser!(u64)),
+        (false, _) if dimension.words.is_empty() => option,
+        (false, _) => {
+            let names = dimension.words.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+            option.value_parser(PossibleValuesParser::new(names))
+        }
+    })
+}

@@ -1,0 +1,433 @@
+//! Declarations of experiments: dimensions, metrics, and how both are shown. A data file each.
+
+use super::files::{self, FilePath};
+use super::{Coordinate, Executor, Place, data};
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use touchstone_executor::text::plural;
+
+/// An experiment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name in records, which is that of its file without the ending.
+    #[serde(skip)]
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// The command that measures it; several experiments may share one.
+    pub command: String,
+    /// The help of the command.
+    pub help: String,
+    /// The file of its records.
+    pub records: String,
+    /// The command that makes these records.
+    pub made_by: String,
+    /// The detailed page that shows it where no page names it.
+    pub page: String,
+    /// The paragraph above the tables, Markdown. `{commit}`, `{processes}`, `{rounds}` and names of
+    /// dimensions in braces stand for their values.
+    pub text: String,
+    /// Executors that are measured if none are asked for, a regular expression; all when left
+    /// out.
+    pub executors: Option<String>,
+    /// The dimensions beside the executor.
+    #[serde(default)]
+    pub dimensions: Vec<Dimension>,
+    /// The metrics.
+    pub metrics: BTreeMap<String, PointMetric>,
+    /// The tables of the page; the columns of the first one are shown by `touchstone show`.
+    #[serde(default)]
+    pub tables: Vec<PointTable>,
+    /// The table of points that failed, below the others.
+    pub failed: Option<PointTable>,
+    /// The chart.
+    pub chart: Option<PointChart>,
+    /// Settings that only the workload reads.
+    #[serde(default)]
+    pub settings: toml::Table,
+}
+
+/// A dimension of an experiment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dimension {
+    /// Its name in records, in filters and as an option of the command.
+    pub name: String,
+    /// The help of its option; there is none when left out.
+    pub help: Option<String>,
+    /// The values that are measured if none are asked for.
+    #[serde(default)]
+    pub values: Vec<Coordinate>,
+    /// Words for the values that there are, in their order; any value when left out.
+    #[serde(default)]
+    pub words: Vec<(String, String)>,
+    /// The noun that numbers stand with.
+    pub noun: Option<String>,
+    /// `true` for numbers of pages of 4 KiB, which are shown as sizes too.
+    #[serde(default)]
+    pub pages: bool,
+    /// Smallest and largest number.
+    pub range: Option<(u64, u64)>,
+    /// `true` if the larger numbers are left out where one was refused.
+    #[serde(default)]
+    pub ends: bool,
+}
+
+impl Dimension {
+    /// Checks that a value is one of the dimension.
+    ///
+    /// # Errors
+    ///
+    /// When it is not.
+    pub fn check(&self, value: &Coordinate) -> Result<()> {
+        let text = value.to_string();
+        let is_known = self.words.is_empty() || self.words.iter().any(|(name, _)| *name == text);
+        ensure!(is_known, "'{text}' is no value of '{}'", self.name);
+        Ok(())
+    }
+
+    /// The words of a value; the value itself where there are none.
+    #[must_use]
+    pub fn words(&self, value: &Coordinate) -> String {
+        if let (Coordinate::Number(number), Some(noun)) = (value, &self.noun) {
+            return format!("{number} {}", plural(noun, *number));
+        }
+        let text = value.to_string();
+        let own = self.words.iter().find(|(name, _)| *name == text);
+        own.map_or(text, |(_, words)| words.clone())
+    }
+
+    /// The place of a value among all.
+    #[must_use]
+    pub fn order(&self, value: &Coordinate) -> (usize, Coordinate) {
+        let text = value.to_string();
+        let place = self.words.iter().position(|(name, _)| *name == text);
+        (place.unwrap_or(0), value.clone())
+    }
+}
+
+/// A metric of an experiment. Less is better unless it says otherwise.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointMetric {
+    /// The unit, or the parts that it consists of.
+    pub unit: PointUnit,
+    /// `true` if it is sampled repeatedly in each process, in turns with the other executors.
+    #[serde(default)]
+    pub sampled: bool,
+    /// `true` if values are marked whose quartiles differ more than twofold.
+    #[serde(default)]
+    pub spread: bool,
+    /// `true` if any value but 0 is a failure.
+    #[serde(default)]
+    pub zero: bool,
+}
+
+/// The unit of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PointUnit {
+    /// Nanoseconds.
+    Ns,
+    /// KiB.
+    Kib,
+    /// A plain number.
+    Count,
+    /// A number each second.
+    Rate,
+    /// Quantiles of times: `calls`, `p50_ns`, `p99_ns`, `p999_ns`, `max_ns`.
+    Tail,
+    /// A process: `rss_kib`, `pss_kib`, `page_tables_kib`, `mappings`.
+    Footprint,
+}
+
+impl PointUnit {
+    /// Names of the parts; one without a name for a plain number.
+    #[must_use]
+    pub fn parts(self) -> &'static [&'static str] {
+        match self {
+            Self::Tail => &[".calls", ".p50_ns", ".p99_ns", ".p999_ns", ".max_ns"],
+            Self::Footprint => &[".rss_kib", ".pss_kib", ".page_tables_kib", ".mappings"],
+            _ => &[""],
+        }
+    }
+}
+
+impl PointUnit {
+    /// How a part is shown.
+    #[must_use]
+    pub fn shown(self, part: &str) -> Shown {
+        match self {
+            _ if part.ends_with("_ns") => Shown::Time,
+            _ if part.ends_with("_kib") => Shown::Size,
+            Self::Ns => Shown::Time,
+            Self::Kib => Shown::Size,
+            Self::Rate => Shown::Rate,
+            Self::Count | Self::Tail | Self::Footprint => Shown::Count,
+        }
+    }
+}
+
+/// How a number is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, strum::EnumString)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Shown {
+    /// As a time given in ns.
+    #[default]
+    Time,
+    /// As a time in two digits.
+    Short,
+    /// As a time with its interval.
+    Interval,
+    /// With thousands apart.
+    Count,
+    /// With a digit after the point.
+    Digit,
+    /// As KiB.
+    Kib,
+    /// A size in KiB in the unit that fits.
+    Size,
+    /// Bytes in the unit that fits.
+    Bytes,
+    /// As a percentage.
+    Percent,
+    /// As a percentage with a digit after the point.
+    Share,
+    /// As so many times.
+    Factor,
+    /// A ratio with its interval.
+    Ratio,
+    /// As so many a second.
+    Rate,
+    /// The value of a dimension in words.
+    Words,
+    /// The value of a dimension, or the executor, as code.
+    Code,
+}
+
+/// A column of a table, a bar of a chart.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointColumn {
+    /// The text above it.
+    pub heading: String,
+    /// A metric, a dimension or an expression of them with `+ - * / ( )`.
+    pub value: String,
+    /// How it is shown.
+    #[serde(default)]
+    pub shown: Shown,
+    /// A ratio to the same value, or to this one, of the row that `against` names, over all pairs
+    /// of samples of the same process.
+    pub over: Option<String>,
+    /// `true` if the other row has to have the same strategy.
+    #[serde(default)]
+    pub same: bool,
+}
+
+/// A table of points.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PointTable {
+    /// Its heading; none when empty.
+    pub title: String,
+    /// The text above it, Markdown.
+    pub text: String,
+    /// The text above the first column.
+    pub first: Option<String>,
+    /// The dimension of the first column; the executor when left out.
+    pub rows: Option<String>,
+    /// Only points with these values.
+    #[serde(rename = "where")]
+    pub place: Place,
+    /// Of points that differ in this dimension alone, only that with the largest number.
+    pub largest: Option<String>,
+    /// Dimensions whose values stand beside each other: prefixes of metrics, in this order.
+    pub beside: Vec<String>,
+    /// The value of a table that has a column for each executor, and rows for the numbers of the
+    /// dimension `rows`.
+    pub by_executor: Option<PointColumn>,
+    /// Dimensions of each of whose values there is a table, the first open and the others folded.
+    pub folded: Vec<String>,
+    /// The order of the rows: the largest of this value first; as measured when left out.
+    pub by: Option<String>,
+    /// The row of the same engine that ratios are against: its values.
+    pub against: Place,
+    /// The columns.
+    pub columns: Vec<PointColumn>,
+}
+
+/// A row of a chart.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointRow {
+    /// Its name in plain words.
+    pub label: String,
+    /// The executor, written as engine and strategy with `_` between.
+    #[serde(deserialize_with = "data::executor")]
+    pub executor: Executor,
+    /// Its other values.
+    #[serde(default, rename = "where")]
+    pub place: Place,
+    /// `true` for half of the colour's strength.
+    #[serde(default)]
+    pub half: bool,
+}
+
+/// Rows of a chart with a heading.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PointGroup {
+    /// Stands above them.
+    pub heading: String,
+    /// Only points with these values.
+    #[serde(rename = "where")]
+    pub place: Place,
+    /// The dimension that labels the rows, one for each point; the rows of the chart when left out.
+    pub label: Option<String>,
+    /// Values that others published, ns, with their labels.
+    pub published: Vec<(String, f64)>,
+    /// The engine whose colour they have; grey when left out.
+    pub engine: Option<String>,
+}
+
+/// A chart of points: bars, or lines over a dimension of numbers.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PointChart {
+    /// Its heading.
+    pub title: String,
+    /// The text at its axis.
+    pub axis: String,
+    /// The note below it.
+    pub note: String,
+    /// `true` for the short page; the detailed page of the experiment otherwise.
+    pub summary: bool,
+    /// Of points that differ in this dimension alone, only that with the largest number.
+    pub largest: Option<String>,
+    /// As in a table.
+    pub beside: Vec<String>,
+    /// Only points with these values.
+    #[serde(rename = "where")]
+    pub place: Place,
+    /// Panels of bars; the heading of each stands above it.
+    pub panels: Vec<PointColumn>,
+    /// Bars of each row instead of panels, the second in half of the colour's strength; the
+    /// headings are the legend.
+    pub bars: Vec<PointColumn>,
+    /// The rows of bars.
+    pub rows: Vec<PointRow>,
+    /// Groups of rows; one group when left out.
+    pub groups: Vec<PointGroup>,
+    /// Executors of lines.
+    pub lines: Vec<String>,
+    /// The dimension of the horizontal axis of lines.
+    pub over: Option<String>,
+    /// The metric of the lines.
+    pub value: Option<String>,
+    /// The text at the vertical axis of lines.
+    pub vertical: String,
+    /// The beginning of the sentence about lines: what is the fastest at a value of the axis.
+    pub subject: String,
+    /// The sentence where no executor that drops pages is faster than one that restores them.
+    pub never: String,
+    /// Sentences below it; those whose values were measured are printed. `{value|shown}` stands
+    /// for a value of the first row, `{2:value|shown}` for one of the second, `{last:…}` for the
+    /// last, `{below:…}` and `{above:…}` for the rows on both sides of a half of the value `half`;
+    /// `{few}` and `{rows}` for how many are below and for all; `{over:a:b|shown}` for the ratio of
+    /// `a` of the first row to `b` of the second, `{under:a:b|shown}` for the opposite.
+    pub sentences: Vec<String>,
+    /// The value whose half is of interest in the sentences.
+    pub half: Option<String>,
+    /// The order of the rows: the largest of this value first.
+    pub by: Option<String>,
+}
+
+/// The folder of the declarations in the project: `benches/experiments`.
+#[must_use]
+pub fn experiments_folder() -> PathBuf {
+    files::project("benches/experiments")
+}
+
+impl Experiment {
+    /// Every experiment of a folder, by name; none where there is no folder.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or is wrong; the message names it.
+    pub fn all(folder: impl Into<FilePath>) -> Result<Vec<Self>> {
+        let folder = folder.into();
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        data::files(&folder, "the experiments")?.into_iter().map(Self::load).collect()
+    }
+
+    /// Reads a declaration.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or is wrong; the message names it.
+    pub fn load(place: impl Into<FilePath>) -> Result<Self> {
+        let place = place.into();
+        let own: Self = data::read(&place, "the experiment")?;
+        let name = place.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let own = Self { name, ..own };
+        own.check().with_context(|| format!("the experiment {place} is invalid"))?;
+        Ok(own)
+    }
+
+    fn check(&self) -> Result<()> {
+        let tables = self.tables.iter().chain(&self.failed);
+        for table in tables {
+            let used = [&table.rows, &table.largest].into_iter().flatten();
+            for name in used.chain(&table.folded).chain(&table.beside) {
+                ensure!(self.dimension(name).is_some(), "a table names no dimension: '{name}'");
+            }
+        }
+        for name in self.chart.iter().flat_map(|chart| [&chart.over, &chart.largest]).flatten() {
+            ensure!(self.dimension(name).is_some(), "the chart names no dimension: '{name}'");
+        }
+        let is_name = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        if !self.name.bytes().all(is_name) {
+            bail!("its file has a name with other characters than a-z, 0-9 and _");
+        }
+        Ok(())
+    }
+
+    /// A dimension by name.
+    #[must_use]
+    pub fn dimension(&self, name: &str) -> Option<&Dimension> {
+        self.dimensions.iter().find(|dimension| dimension.name == name)
+    }
+
+    /// The metric that a name of a value belongs to.
+    #[must_use]
+    pub fn metric(&self, value: &str) -> Option<&PointMetric> {
+        let has = |(name, metric): &(&String, &PointMetric)| {
+            let rest = value.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| metric.unit.parts().contains(&rest))
+        };
+        self.metrics.iter().find(has).map(|(_, metric)| metric)
+    }
+
+    /// The values of a place in words, in the order of the dimensions.
+    #[must_use]
+    pub fn in_words(&self, place: &Place) -> String {
+        let words = self
+            .dimensions
+            .iter()
+            .filter_map(|dimension| place.get(&dimension.name).map(|value| dimension.words(value)));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The order of places: by their values, the first dimension first, as words are declared.
+    #[must_use]
+    pub fn order(&self, place: &Place) -> Vec<Option<(usize, Coordinate)>> {
+        let of = |dimension: &Dimension| Some(dimension.order(place.get(&dimension.name)?));
+        self.dimensions.iter().map(of).collect()
+    }
+}

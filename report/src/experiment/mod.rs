@@ -1,0 +1,201 @@
+//! Sections and charts of experiments, as their declarations lay them out.
+
+mod rows;
+mod value;
+
+pub(crate) use rows::{Row, Selection, filled, rows, shown, sort};
+
+use super::markdown::{Table, details};
+use super::units::{count, grouped};
+use std::collections::{BTreeMap, BTreeSet};
+use touchstone_record::compare::page_size;
+use touchstone_record::escape::{code, markdown};
+use touchstone_record::{
+    Book, Coordinate, Executor, Experiment, Place, PointBook, PointColumn, PointTable, Shown,
+};
+
+/// The section of an experiment.
+pub(super) fn section(experiment: &Experiment, book: Option<&Book>) -> String {
+    let Experiment { title, name, made_by, .. } = experiment;
+    let own = book.and_then(|book| Some((book, book.points.get(name)?)));
+    let Some((book, points)) = own.filter(|(_, own)| own.measured().next().is_some()) else {
+        return format!("## {title}\n\nThere are no records of this; `{made_by}` makes them.\n\n");
+    };
+    let tables = experiment.tables.iter().map(|table| of_table(experiment, points, table));
+    let text = text(experiment, book, points);
+    let tables: String = tables.collect();
+    format!("## {title}\n\n{text}\n\n{tables}{}", failed(experiment, points))
+}
+
+/// The paragraph with its values.
+fn text(experiment: &Experiment, book: &Book, points: &PointBook) -> String {
+    let all = || points.measured();
+    let value = |name: &str| match name {
+        "commit" => Some(code(&book.header.tools.commit)),
+        "processes" | "rounds" => {
+            let processes = all().map(|own| own.processes.len()).max().unwrap_or(0);
+            Some(match (name, processes) {
+                ("rounds", rounds) => grouped(rounds as u64),
+                (_, 1) => "1 process".to_owned(),
+                (_, processes) => format!("{} processes", grouped(processes as u64)),
+            })
+        }
+        name => {
+            let own = all().find_map(|own| match own.place.get(name)? {
+                Coordinate::Text(text) => Some(code(text)),
+                Coordinate::Number(number) => Some(grouped(*number)),
+            });
+            let of_metric = || {
+                let first = all().find_map(|own| own.values(name).first().copied())?;
+                Some(grouped(first.max(0.0) as u64))
+            };
+            Some(own.or_else(of_metric).unwrap_or_default())
+        }
+    };
+    filled(experiment.text.trim(), &value).unwrap_or_default()
+}
+
+/// A table, or one for each value of the folded dimensions.
+fn of_table(experiment: &Experiment, points: &PointBook, table: &PointTable) -> String {
+    let mut places: Vec<Place> = Vec::new();
+    for points in points.measured().filter(|points| points.place.has(&table.place)) {
+        let own = table.folded.iter().filter_map(|name| Some((name, points.place.get(name)?)));
+        let place =
+            own.fold(Place::default(), |place, (name, value)| place.with(name, value.clone()));
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places.sort_by_cached_key(|place| folded_order(experiment, table, place));
+    let mut text = String::new();
+    for (index, place) in places.iter().enumerate() {
+        let wanted = place
+            .iter()
+            .fold(table.place.clone(), |wanted, (name, value)| wanted.with(name, value.clone()));
+        let selection =
+            Selection { place: &wanted, largest: table.largest.as_deref(), beside: &table.beside };
+        let body = match &table.by_executor {
+            Some(value) => by_executor(experiment, points, table, &wanted, value),
+            None => plain(experiment, points, table, &selection),
+        };
+        let heading = capital(&markdown(&experiment.in_words(place)));
+        text += &match index {
+            _ if table.folded.is_empty() => body,
+            0 => format!("{heading}:\n\n{body}"),
+            _ => details(&heading, &body),
+        };
+    }
+    let above = match &*table.title {
+        "" => String::new(),
+        title => format!("### {title}\n\n"),
+    };
+    match (&*text, table.text.trim()) {
+        ("", _) => text,
+        (_, "") => above + &text,
+        (_, own) => format!("{above}{own}\n\n{text}"),
+    }
+}
+
+/// The order of tables: by the folded dimensions, the first one first, as words are declared.
+fn folded_order(
+    experiment: &Experiment,
+    table: &PointTable,
+    place: &Place,
+) -> Vec<Option<(usize, Coordinate)>> {
+    let order = |name: &String| Some(experiment.dimension(name)?.order(place.get(name)?));
+    table.folded.iter().map(order).collect()
+}
+
+/// A row for each place.
+fn plain(
+    experiment: &Experiment,
+    points: &PointBook,
+    table: &PointTable,
+    selection: &Selection<'_>,
+) -> String {
+    let mut all = rows(experiment, points, selection);
+    if table.by.is_none() && table.rows.is_none() {
+        all.sort_by_cached_key(|row| {
+            let executor = row.executor();
+            let key = executor.map(|own| (own.engine, own.strategy.preference()));
+            (key, experiment.order(&row.place))
+        });
+    }
+    sort(&mut all, table.by.as_deref());
+    let first = table.first.as_deref().unwrap_or("Executor");
+    let mut own = Table::new(first, table.columns.iter().map(|column| &column.heading));
+    for row in &all {
+        let cell = |column: &PointColumn| row.cell(column, &table.against, &all);
+        own.row(label(row, table), table.columns.iter().map(cell));
+    }
+    own.finish()
+}
+
+/// The first cell of a row.
+fn label(row: &Row<'_>, table: &PointTable) -> String {
+    let own = table.rows.as_deref().and_then(|name| row.text(name, Shown::Words));
+    own.filter(|own| !own.is_empty()).or_else(|| row.executor().map(code)).unwrap_or_default()
+}
+
+/// A row for each number of a dimension, a column for each executor.
+fn by_executor(
+    experiment: &Experiment,
+    points: &PointBook,
+    table: &PointTable,
+    wanted: &Place,
+    value: &PointColumn,
+) -> String {
+    let dimension = table.rows.as_deref().and_then(|name| experiment.dimension(name));
+    let Some(dimension) = dimension else { return String::new() };
+    let mut columns: BTreeSet<Executor> = BTreeSet::new();
+    let mut lines: BTreeMap<u64, BTreeMap<Executor, Option<String>>> = BTreeMap::new();
+    for points in points.measured().filter(|points| points.place.has(wanted)) {
+        let number = points.place.number(&dimension.name);
+        let (Some(executor), Some(number)) = (points.place.executor(), number) else { continue };
+        let text = Row::of(experiment, points).text(&value.value, value.shown);
+        columns.insert(executor.clone());
+        lines.entry(number).or_default().insert(executor, text);
+    }
+    let first = table.first.as_deref().unwrap_or("Executor");
+    let mut own = Table::new(first, columns.iter().map(code));
+    for (number, mut cells) in lines {
+        let label = match dimension.pages {
+            true => format!("{} ({})", page_size(number as f64), count(number, "page")),
+            false => grouped(number),
+        };
+        own.row(label, columns.iter().map(|column| cells.remove(column).flatten()));
+    }
+    own.finish()
+}
+
+/// The points that failed, with the reasons. Empty where none did.
+fn failed(experiment: &Experiment, points: &PointBook) -> String {
+    let Some(table) = &experiment.failed else { return String::new() };
+    let headings = table.columns.iter().map(|column| column.heading.as_str());
+    let mut own = Table::of_words("Executor", headings.chain(["reason"]));
+    for (points, refusal, point) in points.refused() {
+        let place = &points.place;
+        if !refusal.status.is_failure() {
+            continue;
+        }
+        let executor = place.executor().map(code).unwrap_or_default();
+        let number = |column: &PointColumn| {
+            let value = point.values.get(&column.value).and_then(|own| own.0.first());
+            let number = place.number(&column.value).or(value.map(|own| own.total as u64))?;
+            Some(grouped(number))
+        };
+        let cells = table.columns.iter().map(number);
+        own.row(executor, cells.chain([Some(markdown(&refusal.reason))]));
+    }
+    let own = own.finish();
+    if own.is_empty() {
+        return own;
+    }
+    format!("### {}\n\n{}\n\n{own}", table.title, table.text.trim())
+}
+
+/// The same text with a capital letter at its start.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,91 @@
+//! Values of points: metrics, dimensions and expressions of both.
+
+use touchstone_record::Estimate;
+
+/// A number that an expression gives, with interval and mark where it is a single metric.
+///
+/// `None` where a name has no value or the result is not finite.
+pub(super) fn evaluate(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<Estimate> {
+    let mut parser = Parser { rest: text.trim(), value };
+    let result = parser.sum()?;
+    (parser.rest.is_empty() && result.median.is_finite()).then_some(result)
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    value: &'a dyn Fn(&str) -> Option<Estimate>,
+}
+
+impl Parser<'_> {
+    /// Takes one of some operators.
+    fn operator(&mut self, of: &[char]) -> Option<char> {
+        let next = self.rest.chars().next().filter(|next| of.contains(next))?;
+        self.rest = self.rest[1..].trim_start();
+        Some(next)
+    }
+
+    fn sum(&mut self) -> Option<Estimate> {
+        let mut left = self.product()?;
+        while let Some(operator) = self.operator(&['+', '-']) {
+            let right = self.product()?;
+            let sign = if operator == '+' { 1.0 } else { -1.0 };
+            left = both(left, right, left.median + sign * right.median);
+        }
+        Some(left)
+    }
+
+    fn product(&mut self) -> Option<Estimate> {
+        let mut left = self.factor()?;
+        while let Some(operator) = self.operator(&['*', '/']) {
+            let right = self.factor()?;
+            let result = match operator {
+                '*' => left.median * right.median,
+                _ => left.median / right.median,
+            };
+            left = both(left, right, result);
+        }
+        Some(left)
+    }
+
+    fn factor(&mut self) -> Option<Estimate> {
+        if self.operator(&['(']).is_some() {
+            let inner = self.sum()?;
+            self.operator(&[')'])?;
+            return Some(inner);
+        }
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+        let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest.trim_start();
+        match name.parse::<f64>() {
+            Ok(number) => Some(Estimate { median: number, interval: None, marked: false }),
+            Err(_) => (self.value)(name),
+        }
+    }
+}
+
+fn both(left: Estimate, right: Estimate, median: f64) -> Estimate {
+    Estimate { median, interval: None, marked: left.marked || right.marked }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_have_the_usual_order() {
+        let value = |name: &str| match name {
+            "idle.pss_kib" => Some(Estimate { median: 30.0, interval: None, marked: true }),
+            "own.80.n" => Some(Estimate { median: 2.0, interval: Some((1.0, 3.0)), marked: false }),
+            _ => None,
+        };
+        let of = |text: &str| evaluate(text, &value);
+        assert_eq!(of("1 + 2 * 3 - 4 / 2").unwrap().median, 5.0);
+        let divided = of("(idle.pss_kib - 10) / own.80.n").unwrap();
+        assert_eq!((divided.median, divided.marked), (10.0, true));
+        assert_eq!(of("own.80.n").unwrap().interval, Some((1.0, 3.0)));
+        for nothing in ["other", "1 / 0", "(1", "1 2", ""] {
+            assert_eq!(of(nothing), None, "{nothing}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! An experiment that only its declaration describes: section, chart and row of the command.
+
+use super::{Run, assert_has, executor, small};
+use crate::place::Place;
+use touchstone_record::{Line, Place as At, Point, Sample, Samples, Status};
+
+const DECLARATION: &str = r#"
+title = "Toys"
+command = "toy"
+help = "Counts."
+records = "toy.jsonl"
+made_by = "make toys"
+page = "details"
+text = "Toys of {colour} (`make toys`, commit {commit})."
+
+[[dimensions]]
+name = "colour"
+words = [["red", "bright red"], ["green", "green"]]
+
+[[dimensions]]
+name = "size"
+
+[metrics]
+time = { unit = "ns", sampled = true }
+made = { unit = "count" }
+
+[[tables]]
+largest = "size"
+columns = [
+    { heading = "colour", value = "colour", shown = "words" },
+    { heading = "time of each", value = "time / size" },
+]
+
+[failed]
+title = "Too large"
+text = "These failed."
+columns = [{ heading = "tried", value = "size" }, { heading = "made", value = "made" }]
+
+[chart]
+title = "A toy"
+axis = "Time"
+largest = "size"
+panels = [{ heading = "", value = "time" }]
+rows = [{ label = "reuse", executor = "alpha_instance_reuse", where = { colour = "red" } }]
+sentences = ["{executor|code} takes {time|short} at {size|count}.", "Never {other|time}."]
+"#;
+
+fn at(colour: &str, size: u64) -> At {
+    At::of(&executor("alpha", "instance_reuse")).with("colour", colour).with("size", size)
+}
+
+#[test]
+fn a_declaration_is_enough_for_section_chart_and_failures() {
+    let place = Place::with(&small());
+    std::fs::write(place.options.experiments.join("toy.toml"), DECLARATION).unwrap();
+    assert_has(&place.page(), "There are no records of this; `make toys` makes them.");
+    assert!(!place.image("toy.svg").exists());
+    let point = |colour: &str, size: u64| {
+        let time = Samples(vec![Sample::single(100.0 * size as f64); 6]);
+        Point::new("toy", at(colour, size), 0).samples("time", time)
+    };
+    let failed = Point::new("toy", at("red", 20_000), 0).value("made", 16_003_u64);
+    let failed = failed.refused(Status::Failed, "out of | memory".to_owned());
+    let points = [point("red", 10), point("red", 2), point("green", 2), failed];
+    Run::of(points.map(|point| Line::Point(Box::new(point)))).append(&place.beside("toy.jsonl"));
+    let page = place.page();
+    for part in [
+        "## Toys\n\nToys of `red` (`make toys`",
+        "| Executor | colour | time of each |",
+        "| `alpha_instance_reuse` | bright red | 100.0 ns† |",
+        "| `alpha_instance_reuse` | green | 100.0 ns† |",
+        "### Too large\n\nThese failed.",
+        "| `alpha_instance_reuse` | 20,000 | 16,003 | out of \\| memory |",
+        "`alpha_instance_reuse` takes 1.0 µs† at 10.\n",
+    ] {
+        assert_has(&page, part);
+    }
+    assert!(!page.contains("Never") && place.image("toy.svg").exists());
+}

@@ -1,0 +1,418 @@
+//! The side of the command: asks every question and records the answers.
+
+use super::answer::{Answer, Ask};
+use super::workload::{Host, Planned, Question, Said, Terms, Workload};
+use crate::case::{self, Guests};
+use crate::lab::Refused;
+use crate::measure::probe;
+use crate::plan::{Filter, Plan};
+use crate::record::{
+    Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, load,
+};
+use crate::run::header;
+use crate::solo::{self, Asked as Ended, Limits};
+use crate::supervise::{Stop, this_program};
+use crate::terminal::progress::Progress;
+use anyhow::Result;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone_executor::{Engine, Scratch};
+
+/// The options of the command line.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// Selects executors.
+    pub filter: Filter,
+    /// Values of dimensions in place of the declared ones.
+    pub values: BTreeMap<String, Vec<Coordinate>>,
+    /// Processes for each point.
+    pub processes: u32,
+    /// Rounds of a process.
+    pub rounds: usize,
+    /// `true` if everything is done once and small.
+    pub small: bool,
+    /// Seed of orders, arrival times and messages.
+    pub seed: Option<u64>,
+    /// How much longer some calls of a host under load take, for tests.
+    pub stall: Duration,
+    /// Memory that a process may occupy, bytes.
+    pub memory: u64,
+    /// A data file in place of the project's.
+    pub file: Option<PathBuf>,
+}
+
+impl Asked {
+    /// The executors, or names, that the filter selects.
+    ///
+    /// # Errors
+    ///
+    /// When it selects none.
+    pub fn select<T>(
+        &self,
+        things: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> String,
+    ) -> Result<Vec<T>> {
+        self.filter.select("no executor", things, name)
+    }
+
+    /// The values of a dimension: those that are asked for, or the declared ones.
+    #[must_use]
+    pub fn values(&self, experiment: &Experiment, dimension: &str) -> Vec<Coordinate> {
+        let declared = || experiment.dimension(dimension).map(|own| own.values.clone());
+        self.values.get(dimension).cloned().or_else(declared).unwrap_or_default()
+    }
+
+    /// The numbers of a dimension.
+    #[must_use]
+    pub fn numbers(&self, experiment: &Experiment, dimension: &str) -> Vec<u64> {
+        let values = self.values(experiment, dimension).into_iter();
+        values
+            .filter_map(|value| if let Coordinate::Number(n) = value { Some(n) } else { None })
+            .collect()
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Ctrl-C came first.
+    pub stopped: bool,
+    /// Something failed or was wrong.
+    pub failed: bool,
+}
+
+/// Everything that a run needs.
+pub struct Session<'a> {
+    /// The experiments, each with its workload.
+    pub experiments: Vec<(&'a Experiment, &'a dyn Workload)>,
+    /// The engines of this build.
+    pub engines: &'a [Arc<dyn Engine>],
+    /// Arguments that make this program serve as a process.
+    pub worker: &'a [&'a str],
+    /// The options.
+    pub asked: Asked,
+    /// Ends the run.
+    pub stop: &'a Stop,
+}
+
+/// The questions of an experiment.
+type Questions<'a> = (&'a Experiment, &'a dyn Workload, Planned);
+
+impl<'a> Session<'a> {
+    fn host(&self, experiment: &Experiment) -> Result<Host> {
+        Ok(Host {
+            experiment: experiment.clone(),
+            cases: case::built_in()?,
+            engines: self.engines.to_vec(),
+            guests: Guests::built(),
+            stop: self.stop.clone(),
+        })
+    }
+
+    fn plan(&self) -> Result<Vec<Questions<'a>>> {
+        let plan = |(experiment, workload): &(&'a Experiment, &'a dyn Workload)| {
+            let planned = workload.plan(&mut self.host(experiment)?, &self.asked)?;
+            Ok((*experiment, *workload, planned))
+        };
+        self.experiments.iter().map(plan).collect()
+    }
+
+    fn terms(&self, artifacts: &Path) -> Terms {
+        let Asked { seed, rounds, small, stall, file, .. } = &self.asked;
+        Terms {
+            seed: seed.unwrap_or_default(),
+            rounds: *rounds,
+            small: *small,
+            stall: *stall,
+            probe_ns: probe::calibrate(),
+            artifacts: artifacts.to_owned(),
+            file: file.clone(),
+        }
+    }
+}
+
+/// Asks every question and replaces the records in a file when all are answered. A run of the same
+/// questions that was killed goes on where it was.
+///
+/// # Errors
+///
+/// When nothing is selected, or a record cannot be written.
+pub fn run(
+    mut session: Session<'_>,
+    sampling: Sampling,
+    path: &Path,
+    begin: impl FnOnce() -> Result<()>,
+) -> Result<(Ran, Replacement)> {
+    let given = session.asked.seed;
+    session.asked.seed = Some(sampling.seed);
+    // An invalid option is reported before a file is touched.
+    let mut all = session.plan()?;
+    let (mut file, before) = Replacement::go_on(path)?;
+    let mut answered = None;
+    if let Some((header, lines)) = before
+        && is_alike(&header, &sampling, given, &session)
+    {
+        session.asked.seed = Some(header.sampling.seed);
+        let again = session.plan()?;
+        if works(&again) == header.works && are_of(&lines, &again) {
+            (all, answered) = (again, Some(lines));
+        } else {
+            session.asked.seed = Some(sampling.seed);
+        }
+    }
+    if answered.is_none() {
+        let plan = Plan { works: works(&all), ..Plan::default() };
+        file.clear()?;
+        file.append(&Line::Run(Box::new(header(sampling, session.engines, &plan))))?;
+        all.iter().try_for_each(|(_, _, planned)| file.append_all(&planned.refused))?;
+    }
+    let answered = answered.unwrap_or_default();
+    begin()?;
+    let ran = answers(&session, &all, &answered, &mut file)?;
+    Ok((ran, file))
+}
+
+fn works(all: &[Questions<'_>]) -> Vec<crate::record::WorkFacts> {
+    all.iter().flat_map(|(_, _, planned)| planned.works.clone()).collect()
+}
+
+/// `true` if a run was made on this machine, by this build and in the same way.
+fn is_alike(header: &Header, ours: &Sampling, seed: Option<u64>, session: &Session<'_>) -> bool {
+    let own = crate::run::header(ours.clone(), session.engines, &Plan::default());
+    let sampling = Sampling { seed: header.sampling.seed, ..ours.clone() };
+    header.machine == own.machine
+        && !header.tools.binary.is_empty()
+        && header.tools.binary == own.tools.binary
+        && header.sampling == sampling
+        && seed.is_none_or(|seed| seed == header.sampling.seed)
+}
+
+/// `true` if every point answers one of the questions.
+fn are_of(lines: &[Line], all: &[Questions<'_>]) -> bool {
+    lines.iter().all(|line| match line {
+        Line::Point(point) => all.iter().any(|(experiment, _, planned)| {
+            let known =
+                planned.questions.iter().any(|question| answers_it(point, experiment, question));
+            known || planned.refused.contains(line)
+        }),
+        _ => true,
+    })
+}
+
+fn answers_it(point: &Point, experiment: &Experiment, question: &Question) -> bool {
+    point.experiment == experiment.name
+        && question.process.is_none_or(|process| process == point.process)
+        && point.place.has(&question.place)
+}
+
+/// The answers to a question, as they come.
+struct Answers<'a> {
+    progress: &'a Progress,
+    experiment: &'a Experiment,
+    setups: &'a mut BTreeSet<Executor>,
+    lines: Vec<Line>,
+    so_far: BTreeMap<String, u64>,
+    opens: Option<Executor>,
+    failed: bool,
+}
+
+impl Answers<'_> {
+    fn hear(&mut self, said: Said) {
+        match said {
+            Said::Step(step) => self.progress.next(step),
+            Said::Opens(executor) => self.opens = executor,
+            Said::SoFar(values) => self.so_far = values,
+            Said::Found(line) => self.found(*line),
+        }
+    }
+
+    fn found(&mut self, line: Line) {
+        match &line {
+            Line::Setup(setup) if !self.setups.insert(setup.executor.clone()) => return,
+            Line::Point(point) => {
+                if let Some(refused) = &point.refused
+                    && refused.status.is_failure()
+                {
+                    self.failed = true;
+                    self.progress.print(&format!("{}: {}", point.place, refused.reason));
+                }
+                let wrong = point.values.iter().filter(|(name, own)| {
+                    let is_zero = self.experiment.metric(name).is_some_and(|own| own.zero);
+                    is_zero && own.0.iter().any(|sample| sample.total > 0.0)
+                });
+                for (name, _) in wrong {
+                    self.failed = true;
+                    self.progress.print(&format!("{}: {name}", point.place));
+                }
+            }
+            _ => {}
+        }
+        self.lines.push(line);
+    }
+
+    fn refused(&mut self, question: &Question, executor: Option<&Executor>, refused: Refused) {
+        let place = executor.map_or_else(|| question.place.clone(), |own| question.place.at(own));
+        let mut point = Point::new(&self.experiment.name, place, question.number());
+        for (name, value) in std::mem::take(&mut self.so_far) {
+            point = point.value(&name, value);
+        }
+        self.found(Line::Point(Box::new(point.refused(refused.status, refused.reason))));
+    }
+}
+
+/// Asks the questions that the lines of a file do not answer, and adds the answers to it.
+///
+/// # Errors
+///
+/// When nothing is selected, or a record cannot be written.
+pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
+    let all = session.plan()?;
+    let answered = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
+    answers(session, &all, &answered, file)
+}
+
+/// Asks the questions that are not answered yet. All lines of an answer are recorded in one step.
+fn answers(
+    session: &Session<'_>,
+    all: &[Questions<'_>],
+    answered: &[Line],
+    sink: &mut dyn Sink,
+) -> Result<Ran> {
+    let artifacts = Scratch::new()?;
+    let terms = session.terms(artifacts.path());
+    let count = all.iter().map(|(_, _, planned)| planned.questions.len()).sum();
+    let progress = Progress::new(count, true);
+    let mut setups: BTreeSet<Executor> = answered.iter().filter_map(setup_of).collect();
+    let mut ran = Ran::default();
+    let mut points: Vec<Point> = answered.iter().filter_map(point_of).collect();
+    for (experiment, workload, planned) in all {
+        for question in &planned.questions {
+            if session.stop.asked() {
+                ran.stopped = true;
+                return Ok(ran);
+            }
+            let is_known = points.iter().any(|point| answers_it(point, experiment, question));
+            if is_known || is_beyond(experiment, question, &points) {
+                progress.next(String::new());
+                continue;
+            }
+            progress.next(format!("{}: {}", experiment.name, question.place));
+            let mut own = Answers {
+                progress: &progress,
+                experiment,
+                setups: &mut setups,
+                lines: Vec::new(),
+                so_far: BTreeMap::new(),
+                opens: None,
+                failed: false,
+            };
+            let is_whole = match workload.runs_here() {
+                true => here(session, *workload, question, &terms, &mut own)?,
+                false => in_a_process(session, *workload, question, &terms, &mut own)?,
+            };
+            if !is_whole {
+                ran.stopped = true;
+                return Ok(ran);
+            }
+            ran.failed |= own.failed;
+            let lines = own.lines;
+            points.extend(lines.iter().filter_map(point_of));
+            sink.append_all(&lines)?;
+        }
+    }
+    Ok(ran)
+}
+
+fn setup_of(line: &Line) -> Option<Executor> {
+    if let Line::Setup(setup) = line { Some(setup.executor.clone()) } else { None }
+}
+
+fn point_of(line: &Line) -> Option<Point> {
+    if let Line::Point(point) = line { Some((**point).clone()) } else { None }
+}
+
+/// `true` if a smaller number was refused, and larger ones are left out.
+fn is_beyond(experiment: &Experiment, question: &Question, points: &[Point]) -> bool {
+    experiment.dimensions.iter().filter(|dimension| dimension.ends).any(|dimension| {
+        let name = [&dimension.name];
+        let number = question.place.number(&dimension.name);
+        points.iter().any(|point| {
+            point.refused.is_some()
+                && point.experiment == experiment.name
+                && point.place.without(name) == question.place.without(name)
+                && point.place.number(&dimension.name) < number
+        })
+    })
+}
+
+/// Answers in this process; `false` if the run was stopped.
+fn here(
+    session: &Session<'_>,
+    workload: &dyn Workload,
+    question: &Question,
+    terms: &Terms,
+    own: &mut Answers<'_>,
+) -> Result<bool> {
+    let host = session.host(own.experiment)?;
+    let answer = workload.answer(host, question, terms, &mut |said| own.hear(said))?;
+    if session.stop.asked() {
+        return Ok(false);
+    }
+    if let Err(refused) = answer {
+        own.refused(question, None, refused);
+    }
+    Ok(true)
+}
+
+/// Asks a process; `false` if the run was stopped. One that ends while it opens an executor refuses
+/// that one, and another process measures the others.
+fn in_a_process(
+    session: &Session<'_>,
+    workload: &dyn Workload,
+    question: &Question,
+    terms: &Terms,
+    own: &mut Answers<'_>,
+) -> Result<bool> {
+    let limits = Limits { memory: session.asked.memory, time: workload.limit() };
+    let (mut left, mut kept) = (question.clone(), Vec::new());
+    loop {
+        own.opens = None;
+        let ask: Ask = (own.experiment.name.clone(), left.clone(), terms.clone());
+        let command = this_program(session.worker);
+        let ended =
+            solo::ask::<Ask, Said, ()>(&ask, command, limits, session.stop, |said| own.hear(said))?;
+        let refused = match ended {
+            Ended::Answered(()) => {
+                own.lines.append(&mut kept);
+                return Ok(true);
+            }
+            Ended::Stopped => return Ok(false),
+            Ended::Refused(refused) => refused,
+        };
+        let before = left.executors.len();
+        let opened = own.opens.take();
+        left.executors.retain(|executor| Some(executor) != opened.as_ref());
+        let is_last = left.executors.len() == before;
+        match (is_last, before) {
+            (true, 0) => own.refused(question, None, refused),
+            (true, _) => left.executors.iter().for_each(|executor| {
+                own.refused(question, Some(executor), refused.clone());
+            }),
+            (false, _) => {
+                // What the process found so far, the next one finds again.
+                own.lines.clear();
+                own.refused(question, opened.as_ref(), refused);
+                kept.append(&mut own.lines);
+            }
+        }
+        if is_last || left.executors.is_empty() {
+            own.lines.append(&mut kept);
+            return Ok(true);
+        }
+    }
+}
+
+/// Keeps the types of both sides alike.
+const _: fn(Answer) = |_| ();

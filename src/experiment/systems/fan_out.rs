@@ -1,0 +1,192 @@
+//! A state that many modules read.
+
+use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::lab::{Lab, Refused};
+use crate::measure::footprint;
+use crate::record::{Place, Point, Status};
+use anyhow::Result;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use strum::VariantArray;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::HeapPages;
+use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::memory::Region;
+use touchstone_executor::{CodeFrom, Config, Engine, InstanceFrom, MemoryFrom, Strategy, Support};
+use touchstone_systems::fan_out::{COPIED, MAPPED, Producer, Readers, look, round};
+
+/// The guest, and what the records call it.
+const GUEST: &str = "fan-out";
+/// Strategies with memories of Touchstone's: on one instance, and on a new one each call.
+const STRATEGIES: [Strategy; 2] = {
+    const fn tracked(instance: InstanceFrom) -> Strategy {
+        Strategy { instance, memory: MemoryFrom::Tracked, code: CodeFrom::InProcess }
+    }
+    [tracked(InstanceFrom::Reuse), tracked(InstanceFrom::Recreate)]
+};
+/// Pages of 64 KiB that the guest has beside the state and its copies.
+const BESIDE: u32 = 4;
+
+/// Sizes and numbers of a run.
+struct Sizes {
+    bytes: &'static [usize],
+    /// Reads of a state by many.
+    reads: &'static [u32],
+    rounds: u32,
+    time: Duration,
+}
+
+const FULL: Sizes = Sizes {
+    bytes: &[64 << 10, 1 << 20, 16 << 20],
+    reads: &[8, 64],
+    rounds: 3,
+    time: Duration::from_millis(100),
+};
+const SMALL: Sizes = Sizes { bytes: &[64 << 10], reads: &[3], rounds: 1, time: Duration::ZERO };
+
+/// Who reads a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+enum Shape {
+    /// One instance, once.
+    Direct,
+    /// Many instances, each once.
+    FanOut,
+    /// One instance, many times.
+    Singleton,
+}
+
+/// How a state gets to its readers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+enum Way {
+    /// Each call copies it.
+    Copied,
+    /// It is mapped into each memory, read-only.
+    Mapped,
+}
+
+/// One measurement.
+#[derive(Clone, Copy)]
+struct Reading {
+    shape: Shape,
+    way: Way,
+    bytes: usize,
+    reads: u32,
+}
+
+impl Reading {
+    /// The place on an executor.
+    fn on(self, place: &Place) -> Place {
+        let (shape, way): (&str, &str) = (self.shape.into(), self.way.into());
+        let place = place.clone().with("shape", shape).with("way", way);
+        place.with("bytes", self.bytes).with("reads", u64::from(self.reads))
+    }
+}
+
+pub(super) struct FanOut;
+
+pub(super) const WORKLOAD: &dyn Workload = &FanOut;
+
+impl Workload for FanOut {
+    fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
+        let questions = host.executors(asked, &STRATEGIES);
+        Ok(Planned { questions, ..Planned::default() })
+    }
+
+    fn answer(
+        &self,
+        host: Host,
+        question: &Question,
+        terms: &Terms,
+        say: &mut Say<'_>,
+    ) -> Result<Result<(), Refused>> {
+        let (engine, strategy) = host.executor(question)?;
+        let config = Config { instances: 64, ..Config::default() };
+        let mut lab = Lab::new(host.guests.clone(), config).without_times();
+        let sizes = if terms.small { SMALL } else { FULL };
+        for reading in all(&sizes) {
+            let point = host.point(reading.on(&question.place), question.number());
+            match read(&mut lab, &*engine, strategy, reading, &sizes, terms.seed, point) {
+                Ok(point) => say(Said::point(point)),
+                // What refuses one refuses the others for the same reason.
+                Err(refused) => return Ok(Err(refused)),
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// All measurements, those of one size and shape after each other.
+fn all(sizes: &Sizes) -> Vec<Reading> {
+    let mut all = Vec::new();
+    for &bytes in sizes.bytes {
+        for &shape in Shape::VARIANTS {
+            let reads: &[u32] = if shape == Shape::Direct { &[1] } else { sizes.reads };
+            for &reads in reads {
+                all.extend(Way::VARIANTS.iter().map(|&way| Reading { shape, way, bytes, reads }));
+            }
+        }
+    }
+    all
+}
+
+fn read(
+    lab: &mut Lab,
+    engine: &dyn Engine,
+    strategy: Strategy,
+    reading: Reading,
+    sizes: &Sizes,
+    seed: u64,
+    point: Point,
+) -> Result<Point, Refused> {
+    // A copy alone says nothing, so an engine that cannot map is refused as a whole.
+    if let Support::Unsupported { reason } = engine.maps_regions(strategy) {
+        return Err(Refused { status: Status::Unsupported, reason });
+    }
+    let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
+    let pages = reading.bytes.div_ceil(WASM_PAGE) as u32;
+    // The host's allocator gives blocks of powers of two, with the message's head in them.
+    let room = if reading.way == Way::Copied { 2 * pages } else { pages };
+    let heap = HeapPages { extra: room + BESIDE, ..HeapPages::default() };
+    let guest = lab.guests().module(GUEST, heap).map_err(failed)?;
+    let region = match reading.way {
+        Way::Copied => None,
+        Way::Mapped => {
+            Some(Arc::new(Region::new(reading.bytes).map_err(touchstone_executor::Error::from)?))
+        }
+    };
+    let config = Config { region: region.clone(), ..lab.config().clone() };
+    let loaded = lab.load_guest(engine, strategy, &guest, heap, &config)?;
+    let (name, mut producer) = match region {
+        None => (COPIED, Producer::copying(reading.bytes, seed)),
+        Some(region) => {
+            let size = guest.info().memory.map_or(0, |limits| limits.initial_bytes());
+            let address = size.saturating_sub(region.length()) as u32;
+            (MAPPED, Producer::mapping(reading.bytes, seed, region, address))
+        }
+    };
+    let (instances, calls) = match reading.shape {
+        Shape::Direct => (1, 1),
+        Shape::FanOut => (reading.reads, 1),
+        Shape::Singleton => (1, reading.reads as usize),
+    };
+    let before = footprint().pss_kib;
+    let instances = (0..instances).map(|_| loaded.instances.new_instance());
+    let instances = instances.collect::<touchstone_executor::Result<_>>()?;
+    let export = loaded.instances.export(name, Abi::Substrate)?;
+    let mut readers = Readers { instances, export, calls };
+    let used = look(&mut producer, &mut readers, || footprint().pss_kib).map_err(failed)?;
+    round(&mut producer, &mut readers).map_err(failed)?;
+    let (mut times, started) = (Vec::new(), Instant::now());
+    while times.len() < sizes.rounds as usize || started.elapsed() < sizes.time {
+        times.push(round(&mut producer, &mut readers).map_err(failed)?);
+    }
+    times.sort_unstable();
+    let median = times[times.len() / 2];
+    Ok(point.values([
+        ("rounds", times.len() as u64),
+        ("round_ns", u64::try_from(median.as_nanos()).unwrap_or(u64::MAX)),
+        ("memory_kib", used.saturating_sub(before)),
+    ]))
+}

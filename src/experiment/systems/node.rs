@@ -1,0 +1,134 @@
+//! Blocks of transfers and queries over a database.
+
+use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::lab::{Lab, Refused};
+use crate::measure::Tails;
+use crate::record::{Point, Status};
+use anyhow::{Context, Result};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone_executor::Scratch;
+use touchstone_executor::abi::Abi;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::storage::Storage;
+use touchstone_executor::{
+    CodeFrom, Config, Engine, ExportId, InstanceFrom, MemoryFrom, Outcome, Strategy, Support,
+};
+use touchstone_systems::node::{Call, Runtime, Settings, run};
+
+/// The guest, and what the records call it.
+const GUEST: &str = "node-runtime";
+/// Seldom more than one of a runtime's own ways is fast: these are the best of each, and the one of
+/// Touchstone's that is fastest with few written pages.
+const STRATEGIES: [Strategy; 5] = {
+    use {InstanceFrom::*, MemoryFrom::*};
+    const fn compiled(instance: InstanceFrom, memory: MemoryFrom) -> Strategy {
+        Strategy { instance, memory, code: CodeFrom::InProcess }
+    }
+    [
+        compiled(Reuse, Tracked),
+        compiled(Pooling, Resident),
+        compiled(Recreate, CopyOnWrite),
+        compiled(Recreate, Segments),
+        compiled(Interpreted, Segments),
+    ]
+};
+
+pub(super) struct Node;
+
+pub(super) const WORKLOAD: &dyn Workload = &Node;
+
+impl Workload for Node {
+    fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
+        let questions = host.executors(asked, &STRATEGIES);
+        Ok(Planned { questions, ..Planned::default() })
+    }
+
+    fn answer(
+        &self,
+        mut host: Host,
+        question: &Question,
+        terms: &Terms,
+        say: &mut Say<'_>,
+    ) -> Result<Result<(), Refused>> {
+        let (engine, strategy) = host.executor(question)?;
+        let guest = host.guests.module(GUEST, HeapPages::default())?;
+        let lab = Lab::new(host.guests.clone(), Config::default()).without_times();
+        let folder = Scratch::new()?;
+        let settings = settings(terms, folder.path());
+        let point = host.point(question.place.clone(), question.number());
+        let made = node(lab, &*engine, strategy, &guest, &settings, point);
+        Ok(made.map(|point| say(Said::point(point))))
+    }
+}
+
+fn settings(terms: &Terms, folder: &Path) -> Settings {
+    let (accounts, transfers, time) = match terms.small {
+        false => (10_000, 1000, Duration::from_millis(1200)),
+        true => (50, 20, Duration::ZERO),
+    };
+    Settings {
+        folder: folder.to_owned(),
+        accounts,
+        transfers,
+        blocks: 2,
+        time,
+        query_every: Duration::from_millis(2),
+        seed: terms.seed,
+    }
+}
+
+/// Makes blocks on an executor.
+fn node(
+    mut lab: Lab,
+    engine: &dyn Engine,
+    strategy: Strategy,
+    guest: &GuestModule,
+    settings: &Settings,
+    point: Point,
+) -> Result<Point, Refused> {
+    // An engine without the strategy is not loaded for its refusal.
+    if let Support::Unsupported { reason } = engine.support_for(strategy, guest) {
+        return Err(Refused { status: Status::Unsupported, reason });
+    }
+    let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
+    let mut queries = Tails::new().map_err(failed)?;
+    let load = |storage| runtime(&mut lab, engine, strategy, guest, storage);
+    let found = run(settings, load, |ns| queries.record(ns)).map_err(failed)?;
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let values = [
+        ("accounts", settings.accounts.into()),
+        ("transfers", settings.transfers.into()),
+        ("blocks", found.blocks),
+        ("total_ns", ns(found.total)),
+        ("calls_ns", ns(found.calls)),
+        ("storage_ns", ns(found.storage)),
+        ("commit_ns", ns(found.commit)),
+        ("storage_calls", found.storage_calls),
+    ];
+    Ok(point.values(values).tail("queries", queries.tail()))
+}
+
+/// The guest over a storage, on one instance of the contract: each call of it is clean.
+fn runtime(
+    lab: &mut Lab,
+    engine: &dyn Engine,
+    strategy: Strategy,
+    guest: &GuestModule,
+    storage: Arc<dyn Storage>,
+) -> Result<Runtime> {
+    let config = Config { storage: Some(storage), ..lab.config().clone() };
+    let loaded = lab.load_guest(engine, strategy, guest, HeapPages::default(), &config)?;
+    let export = |call: Call| loaded.instances.export(call.export(), Abi::Substrate);
+    let exports: Vec<(Call, ExportId)> =
+        Call::ALL.into_iter().map(|call| Ok((call, export(call)?))).collect::<Result<_>>()?;
+    let mut instance = loaded.instances.take()?;
+    Ok(Box::new(move |call, input, output| {
+        let export = exports.iter().find(|(of, _)| *of == call).context("no such export")?.1;
+        match instance.call(export, input, output)? {
+            Outcome::Returned => Ok(()),
+            Outcome::Trapped(trap) => Err(trap.into()),
+        }
+    }))
+}

@@ -1,0 +1,128 @@
+//! The process of a host under load.
+
+use crate::case::{Case, Guests, find};
+use crate::host::catalogue_of;
+use crate::lab::{Lab, Refused, config_for};
+use crate::measure::{Pinned, processors};
+use crate::plan::{Cell, Plan};
+use crate::record::{Executor, Status};
+use crate::supervise::Parent;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone_executor::Engine;
+use touchstone_systems::host::{Conduct, Limits, Server, State};
+
+/// Limits of requests: more than a client under test ever asks for.
+const LIMITS: Limits = Limits {
+    body: 1 << 20,
+    headers: 16 << 10,
+    answer: 64 << 20,
+    // Connections are idle while other hosts have their turn.
+    time: Duration::from_secs(3600),
+    connections: 256,
+    waiting: 1024,
+    threads: 1,
+};
+
+/// How a call finds its instance.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub(super) enum InstanceState {
+    /// As the call before left it, for comparison.
+    Used,
+    /// As a new one.
+    Clean,
+}
+
+/// The message to a host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Ask {
+    pub(super) executor: Executor,
+    pub(super) case: String,
+    pub(super) guest: String,
+    pub(super) state: InstanceState,
+    /// How much longer some calls take.
+    pub(super) stall: Duration,
+    /// The private folder in which hosts share artifacts.
+    pub(super) artifacts: PathBuf,
+}
+
+/// A message from a host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum FromHost {
+    /// It serves at this address.
+    Listening(SocketAddr),
+    /// Why it does not.
+    Refused(Status, String),
+}
+
+/// Serves as a host of another run, until that run ends it.
+///
+/// # Errors
+///
+/// When the parent is gone, or the host cannot listen.
+pub(crate) fn serve(cases: &[Case], engines: &[Arc<dyn Engine>], guests: Guests) -> Result<()> {
+    let parent = Parent::<Ask, FromHost>::join()?;
+    let mut parent = parent.context("--requests-host is for this program's own use")?;
+    let Some(ask) = parent.hear()? else { return Ok(()) };
+    // The threads that are started from here on stay on this processor as well. The first one is
+    // the client's.
+    let pinned = processors(2).ok().and_then(|cpus| Pinned::to(*cpus.last()?).ok());
+    match prepared(&ask, cases, engines, guests)? {
+        Ok(server) => {
+            parent.say(&FromHost::Listening(server.address()))?;
+            server.run()?;
+        }
+        Err(Refused { status, reason }) => parent.say(&FromHost::Refused(status, reason))?,
+    }
+    drop(pinned);
+    Ok(())
+}
+
+fn prepared(
+    ask: &Ask,
+    cases: &[Case],
+    engines: &[Arc<dyn Engine>],
+    mut guests: Guests,
+) -> Result<Result<Server, Refused>> {
+    let case = find(cases, &ask.case)?;
+    let plan = Plan::new(std::slice::from_ref(case), engines, &mut guests)?;
+    let is_asked = |cell: &&Cell| {
+        cell.key.executor() == ask.executor && cell.guest == ask.guest && cell.key.threads == 1
+    };
+    let Some(cell) = plan.cells.iter().find(is_asked) else {
+        let refusal = plan.refusals.into_iter().find(|refusal| {
+            refusal.engine == ask.executor.engine
+                && refusal.strategy.is_none_or(|strategy| strategy == ask.executor.strategy)
+        });
+        let reason = refusal.map_or_else(
+            || format!("the case {} does not have it", ask.case),
+            |refusal| refusal.reason,
+        );
+        return Ok(Err(Refused { status: Status::Unsupported, reason }));
+    };
+    let open = || {
+        let mut lab = Lab::new(guests, config_for(1)).sharing_artifacts(&ask.artifacts)?;
+        lab.open(cell)
+    };
+    let opened = match open() {
+        Ok(opened) => opened,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let conduct = Conduct {
+        state: match ask.state {
+            InstanceState::Clean => State::Clean,
+            InstanceState::Used => State::Used,
+        },
+        stall: ask.stall,
+    };
+    let catalogue = catalogue_of(&opened.loaded.guest, opened.loaded.instances.module());
+    Server::bind("127.0.0.1:0", catalogue, LIMITS, conduct).map(Ok)
+}

@@ -1,0 +1,200 @@
+//! The part of an experiment that is its own: the questions, and how one is answered.
+
+use crate::case::{Case, Guests};
+use crate::experiment::Asked;
+use crate::lab::Refused;
+use crate::plan::{Cell, Plan};
+use crate::record::{Book, Executor, Experiment, Line, Place, Point, WorkFacts};
+use crate::supervise::Stop;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use touchstone_executor::{Engine, Strategy};
+
+/// Cases, engines and guests of this build.
+pub struct Host {
+    /// The declaration of the experiment.
+    pub experiment: Experiment,
+    /// The cases.
+    pub cases: Vec<Case>,
+    /// The engines.
+    pub engines: Vec<Arc<dyn Engine>>,
+    /// The guests.
+    pub guests: Guests,
+    /// Asked between two measurements.
+    pub stop: Stop,
+}
+
+impl Host {
+    /// The engine of a name.
+    ///
+    /// # Errors
+    ///
+    /// When this build has none.
+    pub fn engine(&self, name: &str) -> Result<&Arc<dyn Engine>> {
+        let engine = self.engines.iter().find(|engine| engine.id() == name);
+        engine.ok_or_else(|| anyhow::anyhow!("this build has no engine {name}"))
+    }
+
+    /// A question for each engine that the filter selects under each of some strategies.
+    #[must_use]
+    pub fn executors(&self, asked: &Asked, strategies: &[Strategy]) -> Vec<Question> {
+        let all = self.engines.iter();
+        let all = all.flat_map(|engine| {
+            let engine = engine.id().to_owned();
+            strategies.iter().map(move |own| Executor { engine: engine.clone(), strategy: *own })
+        });
+        let own = all.filter(|executor| asked.filter.matches(&executor.to_string()));
+        let question = |own: Executor| Question { place: Place::of(&own), ..Question::default() };
+        own.map(question).collect()
+    }
+
+    /// The engine and the strategy of a question.
+    ///
+    /// # Errors
+    ///
+    /// When it names none, or this build has no such engine.
+    pub fn executor(&self, question: &Question) -> Result<(Arc<dyn Engine>, Strategy)> {
+        let executor = question.place.executor().context("the question names no executor")?;
+        Ok((Arc::clone(self.engine(&executor.engine)?), executor.strategy))
+    }
+
+    /// A point of the experiment.
+    #[must_use]
+    pub fn point(&self, place: Place, process: u32) -> Point {
+        Point::new(&self.experiment.name, place, process)
+    }
+}
+
+/// The points that one process measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The values that all of its points have.
+    pub place: Place,
+    /// Number of the process within the run, from 0; `None` if the points have numbers of rounds.
+    pub process: Option<u32>,
+    /// The executors that are measured in turns; empty where the place has one.
+    pub executors: Vec<Executor>,
+    /// The filter of executors, where the workload selects them on the way.
+    pub filter: Option<String>,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        let (place, executors) = (Place::default(), Vec::new());
+        Self { place, process: Some(0), executors, filter: None }
+    }
+}
+
+impl Question {
+    /// The process of points that have no other number.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.process.unwrap_or(0)
+    }
+}
+
+/// Options that all questions of a run share.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Terms {
+    /// Seed of orders, arrival times and messages.
+    pub seed: u64,
+    /// Rounds of a process.
+    pub rounds: usize,
+    /// `true` if everything is done once and small, to see that it works.
+    pub small: bool,
+    /// How much longer some calls of a host under load take, for tests.
+    pub stall: Duration,
+    /// Time of the interference probe on a clean processor, ns.
+    pub probe_ns: u64,
+    /// The private folder in which processes share artifacts.
+    pub artifacts: PathBuf,
+    /// A data file in place of the project's.
+    pub file: Option<PathBuf>,
+}
+
+/// The questions of a run.
+#[derive(Default)]
+pub struct Planned {
+    /// The cases on their guests.
+    pub works: Vec<WorkFacts>,
+    /// The questions, in their order.
+    pub questions: Vec<Question>,
+    /// Points that are left out, as far as that is known without running anything.
+    pub refused: Vec<Line>,
+}
+
+impl Planned {
+    /// Of some cells, each a question with values of its own.
+    pub fn of(plan: &Plan, cells: &[&Cell], questions: impl Fn(&Cell) -> Vec<Question>) -> Self {
+        let questions = cells.iter().flat_map(|cell| questions(cell)).collect();
+        Self { works: plan.works.clone(), questions, refused: Vec::new() }
+    }
+}
+
+/// A message of a workload.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Said {
+    /// The next step, for the progress display.
+    Step(String),
+    /// The executor that is opened next, or none when all are open. If the process ends meanwhile,
+    /// that executor is refused, and the question is asked again without it.
+    Opens(Option<Executor>),
+    /// Values so far, which are recorded if the process ends.
+    SoFar(BTreeMap<String, u64>),
+    /// A point or a setup.
+    Found(Box<Line>),
+}
+
+impl Said {
+    /// Says a point.
+    #[must_use]
+    pub fn point(point: Point) -> Self {
+        Self::Found(Box::new(Line::Point(Box::new(point))))
+    }
+}
+
+/// Sends what a workload says.
+pub type Say<'a> = dyn FnMut(Said) + 'a;
+
+/// The part of an experiment that is its own.
+pub trait Workload: Sync {
+    /// The questions of a run.
+    ///
+    /// # Errors
+    ///
+    /// When a data file is wrong or nothing is selected.
+    fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned>;
+
+    /// Answers a question: says each point and setup that it finds.
+    ///
+    /// # Errors
+    ///
+    /// When something is asked for that there is not.
+    fn answer(
+        &self,
+        host: Host,
+        question: &Question,
+        terms: &Terms,
+        say: &mut Say<'_>,
+    ) -> Result<Result<(), Refused>>;
+
+    /// Longest time of a process, compilation included.
+    fn limit(&self) -> Duration {
+        Duration::from_secs(120)
+    }
+
+    /// `true` if questions are answered in the process of the command, because the workload has
+    /// child processes of its own.
+    fn runs_here(&self) -> bool {
+        false
+    }
+
+    /// Lines that are printed below the tables.
+    fn summary(&self, _experiment: &Experiment, _book: &Book) -> String {
+        String::new()
+    }
+}

@@ -1,0 +1,66 @@
+//! Resident memory of a process in which a method makes many swaps.
+
+use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::lab::{Lab, Refused, config_for};
+use crate::plan::cores;
+use crate::record::Place;
+use crate::swap::{self, Method, Ready};
+use anyhow::{Context, Result};
+use std::time::Duration;
+
+pub(super) struct Memory;
+
+pub(super) const WORKLOAD: &dyn Workload = &Memory;
+
+/// The name of a method of an engine for filters, and the number of swaps.
+const WAYS: &str = "method";
+const SWAPS: &str = "swaps";
+
+impl Workload for Memory {
+    fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
+        let Some(swaps) = asked.numbers(&host.experiment, SWAPS).first().copied() else {
+            return Ok(Planned::default());
+        };
+        let ways = asked.values(&host.experiment, WAYS);
+        let questions = ways.iter().filter_map(|way| {
+            let way = way.to_string();
+            let (engine, method) = way.split_once('/')?;
+            let place = Place::default().with("engine", engine).with("method", method);
+            // The number is no dimension of every point: each has the swaps so far.
+            Some(Question { place, filter: Some(swaps.to_string()), ..Question::default() })
+        });
+        Ok(Planned { questions: questions.collect(), ..Planned::default() })
+    }
+
+    fn answer(
+        &self,
+        mut host: Host,
+        question: &Question,
+        terms: &Terms,
+        say: &mut Say<'_>,
+    ) -> Result<Result<(), Refused>> {
+        let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
+        let method: Method = question.place.text("method").unwrap_or_default().parse()?;
+        let swaps = question.filter.as_deref().unwrap_or_default().parse::<u64>();
+        let swaps = swaps.context("the question has no number of swaps")?;
+        let file = terms.file.clone().unwrap_or_else(swap::default_file);
+        let plan = swap::load(&file, &host.cases)?;
+        let kinds = swap::kinds(plan.kinds.each_ref(), &mut host.guests)?;
+        let mut lab = Lab::new(host.guests.clone(), config_for(cores()));
+        let ready = match Ready::new(method, &engine, &kinds, &mut lab) {
+            Ok(ready) => ready,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let strategy = ready.strategy.to_string();
+        let place = question.place.clone().with("strategy", &*strategy);
+        Ok(swap::soak(ready, swaps, |made, rss_kib| {
+            let place = place.clone().with(SWAPS, made);
+            say(Said::point(host.point(place, question.number()).value("rss_kib", rss_kib)));
+            say(Said::Step(format!("{}/{method}: {made} swaps, {rss_kib} KiB", engine.id())));
+        }))
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+}
