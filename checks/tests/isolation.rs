@@ -124,8 +124,8 @@ fn mock(
 fn of(kind: &isolation::Kind, engine: Arc<dyn Engine>) -> (Verdict, String) {
     let found = find(&[engine], Some(&format!("/{}$", kind.name)));
     let row = &found.engines[0].rows[0];
-    let reason = row.others.get(kind.name).map(|other| other.reason.clone());
-    (row.verdict(kind.name), reason.unwrap_or_default())
+    let reason = row.others.get(&kind.name).map(|other| other.reason.clone());
+    (row.verdict(&kind.name), reason.unwrap_or_default())
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn what_cannot_be_seen_is_not_called_clean() {
 
 #[test]
 fn a_first_call_that_is_not_clean_is_a_failure() {
-    for kind in KINDS {
+    for kind in KINDS.iter() {
         let (verdict, reason) = of(kind, mock(kind, |_, _| true));
         assert_eq!(verdict, Verdict::Failed, "{}", kind.name);
         assert!(reason.starts_with("a new instance sees"), "{}: {reason}", kind.name);
@@ -158,7 +158,7 @@ fn a_first_call_that_is_not_clean_is_a_failure() {
 /// A pool that mixes up returned instances: only another instance sees the leak.
 #[test]
 fn a_leak_into_another_instance_alone_is_found() {
-    for kind in KINDS {
+    for kind in KINDS.iter() {
         let spoilt = AtomicBool::new(false);
         let engine = mock(kind, move |export, calls| {
             if export != kind.observe.export {

@@ -82,7 +82,7 @@ impl<'a> Detector<'a> {
         kind: &'a Kind,
         limits_recursion: bool,
     ) -> Result<Self, Error> {
-        let export = |act: &Act| module.export(act.export, act.abi);
+        let export = |act: &Act| module.export(&act.export, act.abi);
         let spoils = kind
             .spoils
             .iter()
@@ -108,7 +108,7 @@ impl<'a> Detector<'a> {
             for (words, way) in ways {
                 let seen = past(self.patiently(|detector| way(detector, index)), &mut wrong)?;
                 if let Some(difference) = seen.and_then(|seen| self.difference(&seen)) {
-                    let export = self.spoils[index].0.act.export;
+                    let export = &self.spoils[index].0.act.export;
                     leaks.push(format!("after `{export}`, a call {words} {difference}"));
                 }
             }
@@ -132,14 +132,14 @@ impl<'a> Detector<'a> {
             return Ok(None);
         }
         for (index, (spoil, _)) in self.spoils.iter().enumerate() {
-            let export = spoil.act.export;
+            let export = &spoil.act.export;
             let warm = |detector: &Self| -> Result<Result<Seen, Error>, Problem> {
                 let instance = &mut *detector.instance()?;
                 instance.prepare()?;
                 detector.spoil_prepared(instance, index)?;
                 let mut output = Vec::new();
                 let seen =
-                    instance.invoke(detector.observe, detector.kind.observe.input, &mut output);
+                    instance.invoke(detector.observe, &detector.kind.observe.input, &mut output);
                 instance.finish()?;
                 Ok(seen.map(|outcome| Seen::of(outcome, output)))
             };
@@ -183,7 +183,7 @@ impl<'a> Detector<'a> {
                 let seen = self.look(instance)?;
                 self.checks += 1;
                 if let Some(difference) = self.difference(&seen) {
-                    let export = self.spoils[index].0.act.export;
+                    let export = &self.spoils[index].0.act.export;
                     return Ok(Some(format!(
                         "in round {} of all spoiling calls in turn, after `{export}`, a call on \
                          the same instance {difference}",
@@ -227,21 +227,21 @@ impl<'a> Detector<'a> {
     fn look(&self, instance: &mut dyn Instance) -> Result<Seen, Problem> {
         // The old content of the buffer is no output.
         let mut output = b"left over".to_vec();
-        let outcome = instance.call(self.observe, self.kind.observe.input, &mut output)?;
+        let outcome = instance.call(self.observe, &self.kind.observe.input, &mut output)?;
         Ok(Seen::of(outcome, output))
     }
 
     /// A whole changing call.
     fn spoil(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
         let (spoil, export) = &self.spoils[index];
-        let outcome = instance.call(*export, spoil.act.input, &mut Vec::new())?;
+        let outcome = instance.call(*export, &spoil.act.input, &mut Vec::new())?;
         ended(spoil, &outcome)
     }
 
     /// A changing call on a prepared instance.
     fn spoil_prepared(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
         let (spoil, export) = &self.spoils[index];
-        let outcome = instance.invoke(*export, spoil.act.input, &mut Vec::new())?;
+        let outcome = instance.invoke(*export, &spoil.act.input, &mut Vec::new())?;
         ended(spoil, &outcome)
     }
 }

@@ -38,7 +38,7 @@ pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job
                 continue;
             }
             let mut job = Job { engine: Arc::clone(engine), strategy, kinds: Vec::new() };
-            for kind in KINDS {
+            for kind in KINDS.iter() {
                 let name = format!("{}/{}", job.name(), kind.name);
                 if wanted.matches(&name) {
                     job.kinds.push(kind);
@@ -64,16 +64,16 @@ pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
     let mut built = Guests::built();
     let mut guests: BTreeMap<&str, GuestModule> = BTreeMap::new();
     let mut found = Isolation::default();
-    for kind in KINDS {
+    for kind in KINDS.iter() {
         if jobs.iter().any(|job| job.kinds.iter().any(|wanted| wanted.name == kind.name)) {
             let guest = kind
                 .guest(&mut built)
                 .with_context(|| format!("cannot plant the guest of {}", kind.name))?;
-            guests.insert(kind.name, guest);
+            guests.insert(&kind.name, guest);
             found.kinds.push(KindName {
-                name: kind.name.to_owned(),
-                group: kind.group.to_owned(),
-                what: kind.what.to_owned(),
+                name: kind.name.clone(),
+                group: kind.group.clone(),
+                what: kind.what.clone(),
             });
         }
     }
@@ -111,10 +111,10 @@ fn add(engine: &mut EngineFound, row: Row) {
 fn row(job: &Job, guests: &BTreeMap<&str, GuestModule>, artifacts: &mut Artifacts) -> Row {
     let mut row = Row { strategies: vec![job.strategy], ..Row::default() };
     for kind in &job.kinds {
-        let (found, checks) = cell(job, kind, &guests[kind.name], artifacts);
-        row.checks.insert(kind.name.to_owned(), checks);
+        let (found, checks) = cell(job, kind, &guests[&*kind.name], artifacts);
+        row.checks.insert(kind.name.clone(), checks);
         if let Some(other) = found {
-            row.others.insert(kind.name.to_owned(), other);
+            row.others.insert(kind.name.clone(), other);
         }
     }
     row

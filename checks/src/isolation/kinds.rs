@@ -1,51 +1,106 @@
 //! Kinds of state that a call may leave behind, each with a planted guest.
 
-use anyhow::Result;
-use touchstone::case::Guests;
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::LazyLock;
+use touchstone::case::{Guests, Input};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
+/// All kinds, in the order of the tables.
+pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Kinds {
+        kind: Vec<Kind>,
+    }
+    let kinds: Kinds = toml::from_str(include_str!("kinds.toml")).expect("kinds.toml is valid");
+    kinds.kind
+});
+
 /// A kind of state, and the calls that find a leak.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Kind {
     /// Name in filters, findings and tables.
-    pub name: &'static str,
+    pub name: String,
     /// Kinds of a group share a column.
-    pub group: &'static str,
+    pub group: String,
     /// The kind in a phrase.
-    pub what: &'static str,
-    /// The planted guest.
-    pub(super) planted: Planted,
+    pub what: String,
+    guest: String,
+    extra_pages: Option<u32>,
     /// The observing call, which changes nothing lasting.
     pub observe: Act,
-    pub(super) clean: Clean,
+    clean: Clean,
     /// Calls that change the state.
-    pub spoils: &'static [Spoil],
+    pub spoils: Vec<Spoil>,
     /// `true` if a second call on a used instance can see a change. Calls can never see old stack
     /// frames, or how much stack was used.
+    #[serde(default = "yes")]
     pub lasting: bool,
 }
 
-/// The source of a guest.
-pub(super) enum Planted {
-    /// A module in text form.
-    Text(&'static str),
-    /// A built guest by name, with this number of heap pages.
-    Built(&'static str, u32),
+fn yes() -> bool {
+    true
 }
 
 /// A call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "WrittenAct")]
 pub struct Act {
-    pub export: &'static str,
+    pub export: String,
     pub abi: Abi,
-    pub input: &'static [u8],
+    pub input: Vec<u8>,
+}
+
+/// A call in the data file: an export of Substrate's convention without input, or all parts.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenAct {
+    Export(String),
+    Call { export: String, abi: Option<Abi>, input: Input },
+}
+
+impl TryFrom<WrittenAct> for Act {
+    type Error = anyhow::Error;
+
+    fn try_from(written: WrittenAct) -> Result<Self> {
+        let (export, abi, input) = match written {
+            WrittenAct::Export(export) => (export, None, Vec::new()),
+            WrittenAct::Call { export, abi, input } => (export, abi, input.bytes(None)?),
+        };
+        Ok(Self { export, abi: abi.unwrap_or(Abi::Substrate), input })
+    }
 }
 
 /// A changing call with its required end.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "WrittenSpoil")]
 pub struct Spoil {
     pub act: Act,
     pub ends: Ends,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WrittenSpoil {
+    Returns(Act),
+    Traps(Act),
+    Recurses(Act),
+    Stops(Act),
+}
+
+impl From<WrittenSpoil> for Spoil {
+    fn from(written: WrittenSpoil) -> Self {
+        let (act, ends) = match written {
+            WrittenSpoil::Returns(act) => (act, Ends::Returning),
+            WrittenSpoil::Traps(act) => (act, Ends::Trapping),
+            WrittenSpoil::Recurses(act) => (act, Ends::Recursing),
+            WrittenSpoil::Stops(act) => (act, Ends::Stopped),
+        };
+        Self { act, ends }
+    }
 }
 
 /// The end of a call.
@@ -60,10 +115,12 @@ pub enum Ends {
 }
 
 /// The observation on a clean instance.
-pub(super) enum Clean {
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Clean {
     /// Little-endian numbers of 64 bits.
-    Words(&'static [u64]),
-    Bytes(&'static [u8]),
+    Words(Vec<i64>),
+    Text(String),
     /// This number of zero bytes.
     Zeros(usize),
 }
@@ -71,22 +128,22 @@ pub(super) enum Clean {
 impl Kind {
     /// The guest. Fails if a built guest is missing or differs from the list.
     pub fn guest(&self, built: &mut Guests) -> Result<GuestModule> {
-        match self.planted {
-            Planted::Text(text) => {
-                Ok(GuestModule::new(self.name, &wat::parse_str(text)?, HeapPages::default())?)
-            }
-            Planted::Built(name, extra) => {
-                built.module(name, HeapPages { extra, ..HeapPages::default() })
-            }
+        if let Some(extra) = self.extra_pages {
+            return built.module(&self.guest, HeapPages { extra, ..HeapPages::default() });
         }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/isolation/guests");
+        let path = folder.join(&self.guest).with_extension("wat");
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(GuestModule::new(&self.name, &wat::parse_str(text)?, HeapPages::default())?)
     }
 
     /// The output of [`observe`](Self::observe) on a clean instance.
     pub fn clean(&self) -> Vec<u8> {
-        match self.clean {
+        match &self.clean {
             Clean::Words(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
-            Clean::Bytes(bytes) => bytes.to_vec(),
-            Clean::Zeros(length) => vec![0; length],
+            Clean::Text(text) => text.clone().into_bytes(),
+            Clean::Zeros(length) => vec![0; *length],
         }
     }
 
@@ -106,10 +163,10 @@ mod tests {
     fn every_guest_has_what_its_kind_calls() {
         let mut built = Guests::built();
         let mut names = BTreeSet::new();
-        for kind in KINDS {
-            assert!(names.insert(kind.name));
+        for kind in KINDS.iter() {
+            assert!(names.insert(&kind.name));
             let guest = kind.guest(&mut built).unwrap();
-            let acts = kind.spoils.iter().map(|spoil| spoil.act).chain([kind.observe]);
+            let acts = kind.spoils.iter().map(|spoil| &spoil.act).chain([&kind.observe]);
             for act in acts {
                 let found = guest.info().exports.iter().any(|export| export.name == act.export);
                 assert!(found, "{}: {}", kind.name, act.export);
@@ -119,7 +176,7 @@ mod tests {
 
     #[test]
     fn kinds_of_a_group_stand_together() {
-        let mut groups: Vec<_> = KINDS.iter().map(|kind| kind.group).collect();
+        let mut groups: Vec<_> = KINDS.iter().map(|kind| &kind.group).collect();
         groups.dedup();
         let unique: BTreeSet<_> = groups.iter().collect();
         assert_eq!(unique.len(), groups.len());

@@ -10,10 +10,8 @@ mod detect;
 mod find;
 mod found;
 mod kinds;
-mod list;
 
 pub use find::{Job, find, jobs};
-pub use kinds::{Act, Ends, Kind, Spoil};
-pub use list::KINDS;
+pub use kinds::{Act, Ends, KINDS, Kind, Spoil};
 
 pub use found::{EngineFound, Isolation, KindName, Other, Reason, Row, Tally, Verdict};
