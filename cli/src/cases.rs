@@ -20,7 +20,7 @@ impl Cases {
             text += &format!(
                 "{}\n  guests   {}\n  export   {} ({} convention)\n  threads  {}\n\n",
                 style.bold(&case.name),
-                case.guests.join(", "),
+                case.guests.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                 case.export,
                 case.abi,
                 threads.join(", "),

@@ -128,7 +128,7 @@ impl Compare {
         Ok(Match {
             purpose: Purpose::Asked,
             case: case.name.clone(),
-            guest: guest.replace('-', "_"),
+            guest: guest.to_string(),
             second: None,
             subject: contender(a)?,
             baseline: contender(b)?,

@@ -1,6 +1,7 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
 mod folder;
+mod guest_name;
 mod guests;
 pub mod init;
 mod input;
@@ -23,6 +24,7 @@ use crate::record::data::{self, repeated};
 use crate::record::{Role, Sweep};
 
 pub use folder::Suite;
+pub use guest_name::GuestName;
 pub use guests::{GuestFile, Guests, digest, hex};
 pub use input::{Field, Input, Number, parse_hex};
 pub use random::{Random, shuffled};
@@ -35,7 +37,7 @@ pub struct Case {
     /// Name in tables and filters.
     pub name: String,
     /// Guests by their names, e.g. `test-runtime`.
-    pub guests: Vec<String>,
+    pub guests: Vec<GuestName>,
     /// Titles in criterion and in the report, one per guest. The default combines the names of case
     /// and guest.
     #[serde(default)]
@@ -119,14 +121,15 @@ pub struct Take {
 impl Case {
     /// Its title on a guest, if the file gives one.
     pub fn title(&self, guest: &str) -> Option<&str> {
-        let index = self.guests.iter().position(|name| name == guest)?;
+        let index = self.guests.iter().position(|name| *name == *guest)?;
         self.titles.get(index).map(String::as_str)
     }
 
     /// One of the case's guests. Fails with the names of its guests if there is none of this name.
-    pub fn guest(&self, name: &str) -> Result<&String> {
-        self.guests.iter().find(|guest| *guest == name).with_context(|| {
-            let guests = self.guests.join(", ");
+    pub fn guest(&self, name: &str) -> Result<&GuestName> {
+        self.guests.iter().find(|guest| **guest == *name).with_context(|| {
+            let guests =
+                self.guests.iter().map(GuestName::to_string).collect::<Vec<_>>().join(", ");
             format!("the case '{}' has no guest '{name}'; it has {guests}", self.name)
         })
     }
@@ -271,7 +274,8 @@ fn too_many(case: &Case) -> Option<String> {
     if let Some((what, count)) = lists.into_iter().find(|(_, count)| *count > LONGEST_LIST) {
         return Some(format!("has {count} {what}; the most are {LONGEST_LIST}"));
     }
-    let mut names = guests.iter().chain(&case.titles).chain([&case.name]);
+    let titles = case.titles.iter().map(String::as_str);
+    let mut names = guests.iter().map(|guest| &**guest).chain(titles).chain([&*case.name]);
     let long = names.find(|name| name.len() > LONGEST_NAME)?;
     let bytes = long.len();
     Some(format!("has a name or title of {bytes} bytes; the most are {LONGEST_NAME}"))
@@ -279,8 +283,7 @@ fn too_many(case: &Case) -> Option<String> {
 
 /// An entry that a list of a case repeats, which would be measured twice.
 fn twice(case: &Case) -> Option<String> {
-    // By their names in records.
-    let guests: Vec<String> = case.guests.iter().map(|name| name.replace('-', "_")).collect();
+    let guests: Vec<String> = case.guests.iter().map(GuestName::to_string).collect();
     let also: Vec<String> = case.also.iter().map(|also| format!("{also:?}")).collect();
     let guest = repeated(&guests).map(|guest| format!("the guest '{guest}'"));
     let title = || repeated(&case.titles).map(|title| format!("the title '{title}'"));

@@ -1,6 +1,6 @@
 //! A suite: scenarios on the same guests, in one file.
 
-use super::{Also, Case, Expect, Input, Take, Without};
+use super::{Also, Case, Expect, GuestName, Input, Take, Without};
 use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::Strategy;
@@ -32,7 +32,7 @@ pub(super) struct Suite {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Guest {
-    name: String,
+    name: GuestName,
     title: String,
 }
 

@@ -1,7 +1,7 @@
 //! Cells, and the reasons for cells that are left out.
 
 use crate::case::init::InitError;
-use crate::case::{Case, Guests, Without, hex};
+use crate::case::{Case, GuestName, Guests, Without, hex};
 use crate::plan::cores;
 use crate::record::{CellKey, InitFacts, Refusal, Role, Status, Sweep, WorkFacts};
 use anyhow::Result;
@@ -30,7 +30,7 @@ impl Cell {
         Self {
             key: CellKey {
                 case: case.name.clone(),
-                guest: guest.replace('-', "_"),
+                guest: GuestName::new(guest).to_string(),
                 engine: engine.id().to_owned(),
                 strategy,
                 threads,
@@ -88,7 +88,7 @@ impl Plan {
                 });
                 plan.works.push(WorkFacts {
                     case: case.name.clone(),
-                    guest: guest.replace('-', "_"),
+                    guest: GuestName::new(guest).to_string(),
                     guest_sha256,
                     init,
                     title: case.title(guest).map(str::to_owned),
@@ -107,10 +107,10 @@ impl Plan {
     }
 
     /// Refuses a case on a guest, because this build cannot pre-initialise guests.
-    fn refuse_init(&mut self, case: &Case, guest: &str, engines: &[Arc<dyn Engine>]) {
+    fn refuse_init(&mut self, case: &Case, guest: &GuestName, engines: &[Arc<dyn Engine>]) {
         self.refusals.extend(engines.iter().map(|engine| Refusal {
             case: Some(case.name.clone()),
-            guest: Some(guest.replace('-', "_")),
+            guest: Some(guest.to_string()),
             ..refusal(&**engine, Status::Unsupported, InitError::NotBuilt.to_string())
         }));
     }
@@ -140,7 +140,7 @@ impl Plan {
             match engine.support_for(strategy, guest) {
                 Support::Unsupported { reason } => self.refusals.push(Refusal {
                     strategy: Some(strategy),
-                    guest: Some(guest.name().replace('-', "_")),
+                    guest: Some(GuestName::new(guest.name()).to_string()),
                     ..refusal(&**engine, Status::Unsupported, reason)
                 }),
                 _ => strategies.push(strategy),

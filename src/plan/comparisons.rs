@@ -2,7 +2,7 @@
 
 use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
-use crate::case::{self, Case};
+use crate::case::{self, Case, GuestName};
 use crate::files::read_text;
 use crate::record::{Contender, Executor, Match, Means, Purpose};
 use anyhow::{Context, Error, Result, bail, ensure};
@@ -64,7 +64,7 @@ struct Entry {
     executors: Vec<String>,
     cases: Vec<String>,
     /// The guests; by default the first of each case.
-    guests: Option<Vec<String>>,
+    guests: Option<Vec<GuestName>>,
     #[serde(default = "one_thread")]
     threads: Vec<usize>,
     baseline: Option<String>,
@@ -309,7 +309,7 @@ impl Entry {
         Match {
             purpose: self.purpose,
             case: case.name.clone(),
-            guest: guest.replace('-', "_"),
+            guest: GuestName::new(guest).to_string(),
             second: None,
             subject: Contender { executor: subject, threads, means },
             baseline: Contender { executor: other, threads: on, means: against },

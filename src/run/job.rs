@@ -98,7 +98,7 @@ impl Selection {
         let threads = self.threads.is_empty() || self.threads.contains(&key.threads);
         let overview = !self.overview
             || (cell.case.role.is_some()
-                && cell.case.guests.first() == Some(&cell.guest)
+                && cell.case.guests.first().is_some_and(|first| *first == cell.guest)
                 && !key.strategy.is_precompiled());
         engines && strategies && threads && overview
     }

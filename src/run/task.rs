@@ -90,7 +90,7 @@ impl Names<'_> {
         let case = self.case(&key.case)?;
         let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
         let engine = engine.with_context(|| format!("this build has no engine {}", key.engine))?;
-        let guest = case.guests.iter().find(|guest| guest.replace('-', "_") == key.guest);
+        let guest = case.guests.iter().find(|guest| **guest == key.guest);
         let guest = guest
             .with_context(|| format!("the case {} has no guest {} here", key.case, key.guest))?;
         Ok(Cell::new(case, guest, engine, key.strategy, key.threads))

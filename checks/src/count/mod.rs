@@ -21,7 +21,7 @@ use serde::Deserialize;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use touchstone::case::{Case, Guests};
+use touchstone::case::{Case, GuestName, Guests};
 use touchstone::files;
 use touchstone::plan::{Cell, Filter, Plan};
 use touchstone::record::{Book, Header, Line, Sampling, data};
@@ -64,7 +64,7 @@ pub fn count(
     let mut works = Vec::new();
     for case in cases {
         let case = Arc::new(case.clone());
-        works.extend(case.guests.iter().map(|guest| (Arc::clone(&case), guest.clone())));
+        works.extend(case.guests.iter().map(|guest| (Arc::clone(&case), (**guest).to_owned())));
     }
     works.retain(|(case, guest)| filter.matches(&work(&case.name, guest)));
     let is_counted = |cell: &&Cell| {
@@ -125,5 +125,5 @@ pub fn store(path: &Path, header: &Header, lines: &[Line]) -> Result<()> {
 
 /// The name of a case on a guest in filters and tables.
 pub fn work(case: &str, guest: &str) -> String {
-    format!("{case}_from_{}", guest.replace('-', "_"))
+    format!("{case}_from_{}", GuestName::new(guest))
 }

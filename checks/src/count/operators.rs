@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use touchstone::case::{Case, Guests};
+use touchstone::case::{Case, GuestName, Guests};
 use touchstone::lab::{Lab, Refused};
 use touchstone::plan::{Cell, Plan};
 use touchstone::record::{Count, Metric, Status};
@@ -101,7 +101,7 @@ impl<'a> Counter<'a> {
         metrics.extend(warm.map(|warm| (Metric::WarmOperators, warm)));
         Ok(Count {
             case: case.name.clone(),
-            guest: guest.replace('-', "_"),
+            guest: GuestName::new(guest).to_string(),
             guest_sha256: file.sha256.clone(),
             metrics,
             counted_by: counts.into_keys().collect(),

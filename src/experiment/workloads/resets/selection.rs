@@ -1,7 +1,7 @@
 //! The data file `benches/resets.toml`: the call, and the points at which it is measured.
 
 use super::writer::Order;
-use crate::case::{Also, Case, Expect, Input, hex};
+use crate::case::{Also, Case, Expect, GuestName, Input, hex};
 use crate::experiment::Asked;
 use crate::plan::Cell;
 use crate::record::{Coordinate, Experiment, Place, Role, Sweep, data};
@@ -144,7 +144,7 @@ impl Selection {
         };
         Case {
             name: self.name.clone(),
-            guests: vec![self.guest.clone()],
+            guests: vec![GuestName::new(&self.guest)],
             titles: Vec::new(),
             init: None,
             export: self.export.clone(),
