@@ -4,6 +4,8 @@
 
 #[path = "style/comments.rs"]
 mod comments;
+#[path = "style/links.rs"]
+mod links;
 #[path = "style/markdown.rs"]
 mod markdown;
 #[path = "style/rules.rs"]

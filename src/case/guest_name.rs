@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
 
-/// The name of a guest, in which `-` and `_` are the same. Displayed with `_`, as in records, tables
-/// and filters. Dereferences to the name of the guest's file, as the case file spells it.
+/// The name of a guest, in which `-` and `_` are the same. Displayed with `_`, as in records,
+/// tables and filters. Dereferences to the name of the guest's file, as the case file spells it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GuestName(String);

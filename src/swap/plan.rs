@@ -149,7 +149,7 @@ impl SwapPlan {
             Cell::new(first, &first.guests[0], engine, side.executor.strategy, side.threads)
         };
         let work =
-            |case: &Case| Work { case: case.name.clone(), guest: case.guests[0].replace('-', "_") };
+            |case: &Case| Work { case: case.name.clone(), guest: case.guests[0].to_string() };
         let Work { case, guest } = work(first);
         Compare {
             subject: cell(&subject),

@@ -36,7 +36,7 @@ fn measured(lines: &[Line]) -> Vec<&Point> {
     points.collect()
 }
 
-/// What was refused, with the reason.
+/// The refused points with the reasons.
 fn refused(lines: &[Line]) -> Vec<(&Point, Status, &str)> {
     let points = lines.iter().filter_map(|line| match line {
         Line::Point(point) => Some(&**point),
