@@ -234,7 +234,7 @@ pub(crate) fn refusal() -> Option<String> {
 }
 
 /// A function, a memory of 1 to 3 pages, and a table of 2 to 5 entries.
-const MODULE: &[u8] = &[
+static MODULE: &[u8] = &[
     0, b'a', b's', b'm', 1, 0, 0, 0, // magic and version
     1, 4, 1, 0x60, 0, 0, // a type: () -> ()
     3, 2, 1, 0, // a function of that type
