@@ -7,11 +7,13 @@ use crate::lab::Refused;
 use crate::measure::probe;
 use crate::plan::{Filter, Plan};
 use crate::record::{
-    Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, load,
+    Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, Status,
+    load,
 };
 use crate::run::header;
 use crate::solo::{self, Asked as Ended, Limits};
 use crate::supervise::{Stop, this_program};
+use crate::terminal::complain;
 use crate::terminal::progress::Progress;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,9 +171,20 @@ pub fn run(
         all.iter().try_for_each(|(_, _, planned)| file.append_all(&planned.refused))?;
     }
     let answered = answered.unwrap_or_default();
+    let skipped = all.iter().flat_map(|(_, _, planned)| planned.refused.iter().filter_map(skipped));
+    for reason in skipped.collect::<BTreeSet<_>>() {
+        complain(&format!("skipped: {reason}"));
+    }
     begin()?;
     let ran = answers(&session, &all, &answered, &mut file)?;
     Ok((ran, file))
+}
+
+/// The reason of a point that is skipped.
+fn skipped(line: &Line) -> Option<&str> {
+    let Line::Point(point) = line else { return None };
+    let refused = point.refused.as_ref()?;
+    (refused.status == Status::Skipped).then_some(&refused.reason)
 }
 
 fn works(all: &[Questions<'_>]) -> Vec<crate::record::WorkFacts> {
@@ -232,11 +245,11 @@ impl Answers<'_> {
         match &line {
             Line::Setup(setup) if !self.setups.insert(setup.executor.clone()) => return,
             Line::Point(point) => {
-                if let Some(refused) = &point.refused
-                    && refused.status.is_failure()
-                {
-                    self.failed = true;
-                    self.progress.print(&format!("{}: {}", point.place, refused.reason));
+                if let Some(refused) = &point.refused {
+                    self.failed |= refused.status.is_failure();
+                    if !matches!(refused.status, Status::Unsupported | Status::NotAsked) {
+                        self.progress.print(&format!("{}: {}", point.place, refused.reason));
+                    }
                 }
                 let wrong = point.values.iter().filter(|(name, own)| {
                     let is_zero = self.experiment.metric(name).is_some_and(|own| own.zero);

@@ -42,11 +42,12 @@ fn refused(lines: &[Line]) -> Vec<(&Point, Status, &str)> {
         Line::Point(point) => Some(&**point),
         _ => None,
     });
-    let own = |point| {
-        let Point { refused: Some(refused), .. } = point else { return None };
-        Some((point, refused.status, &*refused.reason))
-    };
-    points.filter_map(own).collect()
+    points
+        .filter_map(|point: &Point| {
+            let refused = point.refused.as_ref()?;
+            Some((point, refused.status, &*refused.reason))
+        })
+        .collect()
 }
 
 /// The input of the guest: seed, first, pages, region, flags.
@@ -151,6 +152,7 @@ fn more_threads_than_processors_are_skipped_with_the_reason() {
     let folder = Folder::new();
     let (ran, lines) = resets(&folder, &["_instance_reuse$", "--pages", "1", "--threads", "60000"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("skipped: 60000 threads on "), "{}", ran.err);
     let refused = refused(&lines);
     assert!(!refused.is_empty() && refused.len() == lines.len(), "{lines:?}");
     for (point, status, reason) in refused {
