@@ -18,13 +18,13 @@ pub struct Book {
     pub setups: BTreeMap<(Executor, String), Setup>,
     /// The observations of each cell, process by process.
     pub cells: BTreeMap<CellKey, Vec<Observations>>,
-    /// What was not measured, with the reasons.
+    /// Refusals with their reasons.
     pub refusals: BTreeSet<Refusal>,
     /// The comparisons, process by process.
     pub comparisons: BTreeMap<Match, Vec<Comparison>>,
     /// The counts, by case and guest.
     pub counts: BTreeMap<(String, String), Count>,
-    /// What the checks found, in their order.
+    /// Findings of the checks, in their order.
     pub findings: Vec<Finding>,
     /// The points of each experiment.
     pub points: BTreeMap<String, PointBook>,

@@ -169,7 +169,7 @@ fn of_comparison(own: &Comparison) -> Option<String> {
 mod tests {
     use crate::{Loaded, load};
 
-    /// What is read of a header and a line.
+    /// The result of reading a header and a line.
     fn read(lines: &[&str]) -> Loaded {
         let header = serde_json::to_string(&crate::Line::Run(Box::default())).unwrap();
         let header = header.replace(r#""schema":0"#, r#""schema":2"#);

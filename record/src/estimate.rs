@@ -10,7 +10,7 @@ pub struct Estimate {
     pub median: f64,
     /// The interval; `None` when there are too few samples for one.
     pub interval: Option<(f64, f64)>,
-    /// Whether it has too few clean samples: printed with †.
+    /// `true` if it has too few clean samples; printed with †.
     pub marked: bool,
 }
 
@@ -106,12 +106,12 @@ pub fn hull(estimates: &[Estimate]) -> Option<(f64, f64)> {
     ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// What an estimate is made of.
+/// The values behind an estimate.
 #[derive(Debug)]
 pub struct Used<T> {
     /// The samples, or rounds of a comparison, of each process that counts.
     pub groups: Vec<Vec<T>>,
-    /// Whether fewer than [`PROCESSES`] processes have enough clean ones.
+    /// `true` if fewer than [`PROCESSES`] processes have enough clean ones.
     pub marked: bool,
 }
 
@@ -135,7 +135,7 @@ pub fn used<T: Copy>(processes: impl IntoIterator<Item = Vec<(T, bool)>>) -> Use
     Used { groups, marked }
 }
 
-/// Whether a process's samples of a metric count: enough of them are clean.
+/// `true` if enough samples of a process are clean.
 #[must_use]
 pub fn has_enough(samples: &Samples) -> bool {
     let clean = samples.0.iter().filter(|sample| sample.clean).count();

@@ -7,7 +7,7 @@ use touchstone_executor::Execution;
 /// Version of the record layout. A run of another version is skipped with a warning.
 pub const SCHEMA: u32 = 2;
 
-/// What all lines of a run share, written once before them.
+/// The facts that all lines of a run share, written once before them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA`] at the time of writing.
@@ -46,9 +46,9 @@ pub struct Machine {
     pub kernel: String,
     /// Name of the distribution.
     pub os: String,
-    /// Whether the kernel answers `PAGEMAP_SCAN` (Linux 6.7 or newer).
+    /// `true` if the kernel answers `PAGEMAP_SCAN` (Linux 6.7 or newer).
     pub pagemap_scan: bool,
-    /// Whether the processor has protection keys (PKU) that the process can have.
+    /// `true` if the process can have protection keys (PKU).
     #[serde(default)]
     pub protection_keys: bool,
     /// The transparent huge page mode in force (`always`, `madvise`, `never`).
@@ -83,8 +83,7 @@ pub struct Tools {
 /// How a run was sampled.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// Its name: `full`, `quick` or `custom`; `peers`, `swap`, `density`, `counts` or `checks` for runs of
-    /// other kinds.
+    /// Its name: `full`, `quick` or `custom`; for other kinds of runs the name of the command.
     pub name: String,
     /// Seed of the order of the cells.
     pub seed: u64,
@@ -94,7 +93,7 @@ pub struct Sampling {
     pub samples: usize,
     /// Planned time of one sample, µs.
     pub sample_us: u64,
-    /// Whether all engines shared one process.
+    /// `true` if all engines shared one process.
     pub in_process: bool,
 }
 
@@ -173,7 +172,7 @@ pub enum Sweep {
     #[default]
     All,
     /// Every strategy whose calls differ from another's: precompiled variants change the
-    /// load, and Touchstone's pools hand out the instances of `instance_reuse_tracked`.
+    /// load, and Touchstone's pools return the instances of `instance_reuse_tracked`.
     /// Without variants of tracked memories, which differ from `…_tracked` only by how written
     /// pages are found and which are kept.
     Distinct,

@@ -1,9 +1,11 @@
 //! The records of a run: versioned JSON Lines.
 //!
 //! A [`Header`] begins a run and describes what its lines share: the machine, the binary, the
-//! engines. The lines below it are setups, observations, refusals, comparisons, counts,
-//! findings and points of experiments. They hold raw samples. Published numbers ([`Estimate`]) are
-//! computed from them when they are read. The report is made from records alone.
+//! engines. The [`Line`]s below it hold raw samples. Published numbers ([`Estimate`]) are computed
+//! when they are read. The report is made from records alone.
+//!
+//! The crate also has what the instrument and the report share: [`files`], [`data`] files,
+//! [`terminal`] output, [`escape`]d text, and the verdicts of comparisons ([`compare`]).
 
 mod book;
 mod check;

@@ -18,7 +18,7 @@ pub enum Line {
     Setup(Setup),
     /// The measurements of a cell in one process.
     Observations(Observations),
-    /// What is not measured, with the reason.
+    /// A combination that is not measured, with the reason.
     Refusal(Refusal),
     /// Subject and baseline, timed in turns.
     Comparison(Box<Comparison>),
@@ -390,11 +390,11 @@ pub enum Check {
     Conformance,
     /// Which features of WebAssembly an engine runs.
     Features,
-    /// Whether a call sees state of an earlier call.
+    /// State that a call sees of an earlier call.
     Isolation,
-    /// What hostile guests do to the host.
+    /// Effects of hostile guests on the host.
     Hostile,
-    /// Whether runs survive kills, full disks and crashes.
+    /// Runs that are killed, crash or meet a full disk.
     Survival,
 }
 
@@ -415,7 +415,7 @@ pub fn without_offset(reason: &str) -> &str {
 pub struct Finding {
     /// The check.
     pub check: Check,
-    /// What was checked: a script, a kind of state, an attack, a scenario.
+    /// The subject: a script, a kind of state, an attack, a scenario.
     pub name: String,
     /// The engine; empty if none takes part.
     pub engine: String,

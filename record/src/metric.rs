@@ -88,7 +88,7 @@ impl Metric {
         self.facts().1
     }
 
-    /// Whether it is sampled repeatedly in every process. The others are observed once.
+    /// `true` if it is sampled repeatedly in every process. The others are observed once.
     #[must_use]
     pub fn is_sampled(self) -> bool {
         self.facts().2 == Observed::Sampled

@@ -1,4 +1,4 @@
-//! What is not measured, and why.
+//! Combinations that are not measured, with the reasons.
 
 use super::CellKey;
 use serde::{Deserialize, Serialize, Serializer};

@@ -12,8 +12,7 @@ pub struct Sample {
     pub total: f64,
     /// Calls of the slowest thread; the same as `calls` on one thread.
     pub slowest: u64,
-    /// Whether the interference probe was clean before and after, on every thread's
-    /// processor.
+    /// `true` if the interference probe was clean before and after, on every thread's processor.
     pub clean: bool,
 }
 

@@ -35,7 +35,7 @@ pub const PEERS: &str = "peers.jsonl";
 pub const SWAPS: &str = "swap.jsonl";
 /// The counts that `make gate` compares.
 pub const COUNTS: &str = "counts.jsonl";
-/// What `make checks` found.
+/// The findings of `make checks`.
 pub const CHECKS: &str = "checks.jsonl";
 
 /// A header with the lines below it.
@@ -79,7 +79,7 @@ pub fn newest(path: impl Into<FilePath>, made_by: &str) -> Result<(Book, Vec<Ski
 pub struct Skipped {
     /// Line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: String,
 }
 
@@ -161,7 +161,7 @@ fn replaced(value: Value) -> Value {
     }
 }
 
-/// What headers of all versions have.
+/// The fields that headers of all versions have.
 #[derive(Deserialize)]
 struct Versioned {
     schema: u32,

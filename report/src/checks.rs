@@ -1,4 +1,4 @@
-//! What `make checks` found, part by part.
+//! The findings of `make checks`, check by check.
 
 use super::matrix::Executor;
 use indexmap::IndexSet;
@@ -15,7 +15,7 @@ pub(super) struct Checks(Vec<Book>);
 pub(super) struct Checked<'a> {
     /// Where the findings come from.
     pub header: &'a Header,
-    /// What was found, in the order of the run.
+    /// The findings, in the order of the run.
     pub findings: Vec<&'a Finding>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Checked<'a> {
         own.map(|finding| finding.number(outcome)).sum()
     }
 
-    /// What was checked, in the order of the run.
+    /// The names of what was checked, in the order of the run.
     pub(super) fn names(&self) -> IndexSet<&'a str> {
         self.findings.iter().map(|finding| finding.name.as_str()).collect()
     }

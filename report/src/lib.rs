@@ -62,11 +62,11 @@ pub struct Options {
     /// The explanations of numbers that break a rule of publication; the file may be
     /// missing.
     pub explanations: PathBuf,
-    /// Whether the report is made though rules of publication are broken; it says so then.
+    /// Make the report even if rules of publication are broken, and say so in it.
     pub draft: bool,
 }
 
-/// What was made, or what differs from what would be.
+/// The files that were written, or that differ from a new report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// The files that were written, or that differ; the page last.
@@ -336,7 +336,7 @@ fn back_to_page(options: &Options) -> String {
     }
 }
 
-/// What all pages are made of.
+/// The input of all pages.
 struct Content<'a> {
     matrix: &'a Matrix<'a>,
     gate: &'a gate::Gate,
@@ -345,7 +345,6 @@ struct Content<'a> {
     layouts: &'a [Layout],
     shares: &'a [Shares],
     charts: &'a [charts::Chart],
-    /// What the charts show.
     shown: &'a tables::charts::Charts,
     /// The way from the page to the charts, with a slash at its end.
     images: String,

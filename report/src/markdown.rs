@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 use std::fmt::Write;
 use touchstone_record::escape::markdown;
 
-/// What stands where there is no value.
+/// The cell without a value.
 pub(super) const NOTHING: &str = "–";
 
 /// A table whose cells are Markdown already.

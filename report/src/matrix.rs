@@ -64,7 +64,7 @@ pub(super) struct Matrix<'a> {
     pub works: Vec<Work>,
 }
 
-/// What there is to say of a cell.
+/// The state of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell<'a> {
     /// The time of one call, ns.
@@ -107,7 +107,7 @@ impl<'a> Matrix<'a> {
         (self.calls.len(), self.calls.values().filter(|call| call.marked).count())
     }
 
-    /// What there is to say of a cell.
+    /// The state of a cell.
     pub(super) fn cell(&self, executor: &Executor, work: &Work, threads: usize) -> Cell<'a> {
         let key = executor.cell(&work.case, &work.guest, threads);
         match (self.calls.get(&key), self.book.refusal(&key)) {
@@ -176,7 +176,7 @@ impl<'a> Matrix<'a> {
         self.threads(work).last().copied()
     }
 
-    /// What the header says of a work.
+    /// The header's facts about a work.
     pub(super) fn facts(&self, work: &Work) -> Option<&'a WorkFacts> {
         self.book.work(&work.case, &work.guest)
     }
@@ -201,12 +201,12 @@ impl<'a> Matrix<'a> {
         self.book.header.engines.get(engine).map(|facts| facts.execution)
     }
 
-    /// Whether an engine runs no modules: the baseline, which nobody can choose.
+    /// `true` for an engine that runs no modules: the native baseline.
     pub(super) fn is_baseline(&self, engine: &str) -> bool {
         self.execution(engine) == Some(Execution::Native)
     }
 
-    /// Whether the runtime itself does an executor's strategy, on every guest.
+    /// `true` if the runtime itself implements the strategy, on every guest.
     pub(super) fn is_native(&self, executor: &Executor) -> bool {
         let own = self.book.setups.iter().filter(|((of, _), _)| of == executor);
         let mut emulated = own.map(|(_, setup)| setup.emulated.is_some()).peekable();

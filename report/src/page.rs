@@ -22,7 +22,7 @@ pub(super) fn generated(body: &str) -> String {
 ///
 /// # Errors
 ///
-/// When only one of the markers is there: it cannot be told what may be replaced.
+/// When only one of the markers is there, because the part to replace is unknown.
 pub(super) fn place(existing: Option<&str>, generated: &str) -> Result<String> {
     let Some(existing) = existing.filter(|text| !text.trim().is_empty()) else {
         return Ok(generated.to_owned());

@@ -25,7 +25,7 @@ pub struct Pages {
     pub findings: Vec<Finding>,
     /// Sentences below the table of engines; those with records are printed.
     pub engines: Vec<Finding>,
-    /// What readers need, a row each.
+    /// The needs of readers, a row each.
     pub needs: Vec<Need>,
     /// The call that stands for real work.
     pub payload: Option<Call>,
@@ -38,7 +38,7 @@ pub struct Pages {
     pub work: Vec<Group>,
     /// Tables that were published elsewhere, in short form; file names without their ending.
     pub documents: Vec<String>,
-    /// What the numbers do not say, a sentence each.
+    /// Limits of the numbers, a sentence each.
     pub limits: Vec<String>,
     /// The detailed pages, in the order of the index.
     pub pages: Vec<Page>,
@@ -59,7 +59,7 @@ pub struct Finding {
     /// The executor that the sentence is about.
     #[serde(deserialize_with = "data::executor")]
     pub subject: Executor,
-    /// The executor it is held against; the subject on a used instance when left out.
+    /// The baseline; by default the subject on a used instance.
     #[serde(default, deserialize_with = "data::some_executor")]
     pub baseline: Option<Executor>,
 }
@@ -74,7 +74,7 @@ pub struct Call {
     pub guest: String,
 }
 
-/// What a reader needs, and which executors come into question. The fastest of them is picked.
+/// A reader's need and its candidates. The fastest candidate is picked.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
@@ -112,7 +112,7 @@ pub struct Group {
     pub engines: Vec<String>,
     /// Calls down.
     pub rows: Vec<ChartWork>,
-    /// What stands below the table, Markdown.
+    /// Markdown below the table.
     #[serde(default)]
     pub note: String,
 }
@@ -125,12 +125,12 @@ pub struct Page {
     pub file: String,
     /// Its heading.
     pub title: String,
-    /// What it answers, one sentence.
+    /// The question that it answers, one sentence.
     pub answers: String,
     /// Its parts, in this order, before the tables.
     #[serde(default)]
     pub parts: Vec<Part>,
-    /// What explains the numbers of the parts, Markdown, a paragraph each; it stands below them.
+    /// Explanations below the parts, Markdown, a paragraph each.
     #[serde(default)]
     pub notes: Vec<String>,
     /// The tables laid out by hand that stand on it; file names without their ending.
@@ -151,7 +151,7 @@ pub enum Part {
     Counts,
     /// Executors timed in turns.
     Comparisons,
-    /// What replacing a module costs.
+    /// The cost of replacing a module.
     Swap,
     /// Where dropping written pages is faster than restoring them.
     Dropping,

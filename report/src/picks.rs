@@ -17,7 +17,7 @@ pub(super) struct Pick<'a> {
     pub executor: Executor,
     /// Its time on one thread, ns.
     pub time: Estimate,
-    /// How many other candidates cannot be told from it.
+    /// Number of other candidates that tie with it.
     pub ties: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn all<'a>(matrix: &Matrix<'_>, pages: &'a Pages) -> Vec<Pick<'a>> {
     pages.needs.iter().filter_map(pick).collect()
 }
 
-/// Whether an executor is a candidate. One that isolates nothing never is.
+/// `true` if an executor is a candidate. One that isolates nothing never is.
 fn is_wanted(matrix: &Matrix<'_>, need: &Need, executor: &Executor) -> bool {
     let runs_so = |wanted| matrix.execution(&executor.engine) == Some(wanted);
     let is_of = |owner| matrix.is_native(executor) == (owner == Owner::Runtime);

@@ -47,8 +47,8 @@ impl Noise {
     }
 }
 
-/// Whether `slower` cannot be told from `faster`; `floor` is the noise floor, a share.
-/// Where an interval is missing, nothing can be said, and they do not tie.
+/// `true` if the two times tie within their intervals or the noise floor, a share. Estimates
+/// without an interval do not tie.
 pub(super) fn ties(faster: Estimate, slower: Estimate, floor: Option<f64>) -> bool {
     let (Some((_, faster_high)), Some((slower_low, _))) = (faster.interval, slower.interval) else {
         return false;

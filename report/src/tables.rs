@@ -21,19 +21,19 @@ pub struct Layout {
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// What it shows and how to read it, Markdown.
+    /// Text above the table, Markdown.
     pub text: String,
     /// Executors across.
     pub columns: Vec<Column>,
     /// Functions down.
     pub rows: Vec<Row>,
-    /// Whether the operators that each function executes stand beside the times.
+    /// Show the operators that each function executes.
     pub operators: bool,
-    /// Whether how many times the first row's time the others take stands beside their times.
+    /// Show each time as a multiple of the first row's.
     pub relative: bool,
     /// The same for the first column.
     pub multiples: bool,
-    /// What the values are that others published beside a function, of none of the executors.
+    /// Heading of published values that belong to no executor.
     pub aside: Option<String>,
     /// Why ratios differ from published ones.
     pub causes: Vec<Cause>,
@@ -54,7 +54,7 @@ pub struct Cause {
     pub text: String,
 }
 
-/// What calls are made of, as tables.
+/// Tables of the parts of calls.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
@@ -63,7 +63,7 @@ pub struct Shares {
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// What it shows and how to read it, Markdown.
+    /// Text above the table, Markdown.
     pub text: String,
     /// The executors from above, each written as engine and strategy with `_` between.
     #[serde(deserialize_with = "executors")]
@@ -76,7 +76,7 @@ pub struct Shares {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
-    /// What it is called.
+    /// Heading.
     pub heading: String,
     /// The guest, as records name it.
     pub guest: String,
@@ -91,7 +91,7 @@ pub struct Panel {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// What stands above it.
+    /// Heading.
     pub heading: String,
     /// The executor, written as engine and strategy with `_` between.
     #[serde(deserialize_with = "executor")]
@@ -108,16 +108,15 @@ pub struct Row {
     pub guest: String,
     /// Threads that make calls at the same time.
     pub threads: usize,
-    /// Whether the call is the one on an instance that was used before.
+    /// `true` for the call on a used instance.
     #[serde(default)]
     pub warm: bool,
-    /// What the row is called; the function's name when left out.
+    /// Heading; by default the function's name.
     pub heading: Option<String>,
-    /// What was published elsewhere, column by column; `""` where there was
-    /// nothing. Each line of a text is a value.
+    /// Published values, column by column; `""` for a gap. Each line of a text is a value.
     #[serde(default)]
     pub published: Vec<String>,
-    /// What others published, where the table has a heading for that, a value a line.
+    /// Published values of no executor, one a line.
     pub aside: Option<String>,
 }
 

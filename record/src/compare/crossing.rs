@@ -11,15 +11,14 @@ pub struct Change {
     pub pages: f64,
     /// The numbers with a difference between which it lies.
     pub between: (u64, u64),
-    /// What the subject is from there on: faster or slower than the baseline.
+    /// The verdict from there on: faster or slower.
     pub then: Verdict,
 }
 
 /// How the ratio of two ways changes with the number of pages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossings {
-    /// What the subject is at the smallest number of pages where the two differ; `None` if no
-    /// difference was found at any.
+    /// The verdict at the smallest number of pages with a difference; `None` without any.
     pub first: Option<Verdict>,
     /// Where that changes, in ascending order.
     pub changes: Vec<Change>,

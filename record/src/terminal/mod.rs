@@ -44,7 +44,7 @@ pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
     }
 }
 
-/// Whether a terminal gets escape sequences: not with `NO_COLOR`, and not where `TERM` is `dumb`.
+/// `true` if a terminal gets escape sequences: not with `NO_COLOR` or `TERM=dumb`.
 #[must_use]
 pub fn takes_escapes() -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());

@@ -14,7 +14,7 @@ pub(super) struct Bars {
     pub frame: Frame,
     /// How the axes spread their values.
     pub spread: Spread,
-    /// What stands above each panel; a single panel may have nothing.
+    /// Headings above the panels; empty where a single panel has none.
     pub panels: Vec<String>,
     /// Groups of rows, from above.
     pub groups: Vec<Group>,

@@ -1,4 +1,4 @@
-//! What charts are drawn with: shapes and text in px, turned into SVG by plotters.
+//! Shapes and text in px, turned into SVG by plotters.
 //!
 //! The files come out the same on every machine: text is measured with an embedded font,
 //! coordinates are whole tenths of a pixel, and nothing depends on the clock or the locale.
@@ -25,8 +25,7 @@ const OUTLINE: f64 = 2.0;
 pub(super) const EDGE: f64 = 1.0;
 /// Plotters draws in whole units; so many of them are a pixel, or curves would have steps.
 const UNITS: f64 = 10.0;
-/// What plotters calls a size is the height of a line; the em that SVG and people mean is
-/// this much smaller.
+/// The font size of plotters is the height of a line, larger than the em of SVG by this factor.
 const LINE_PER_EM: f64 = 1.24;
 
 /// A point, px from the upper left corner.

@@ -1,4 +1,4 @@
-//! What all forms of charts share: the width, the title, the legend, the note on hollow marks.
+//! The common parts of charts: width, title, legend, the note on hollow marks.
 
 use super::canvas::{self, Canvas, Point, SMALL, TITLE};
 use super::theme::{Fill, Theme};
@@ -20,7 +20,7 @@ pub(super) const LINE: f64 = 18.0;
 pub(super) struct Value {
     /// The median.
     pub median: f64,
-    /// Whether interference touched it.
+    /// `true` if interference touched it.
     pub marked: bool,
 }
 
@@ -40,13 +40,12 @@ impl From<Estimate> for Value {
 /// The texts of a chart beside its marks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frame {
-    /// What it shows.
     pub title: String,
-    /// What its axis is of, with the unit where the labels do not have it.
+    /// The quantity on the axis, with the unit where the labels do not have it.
     pub axis: String,
-    /// What the colours or marks mean, where that is not written beside them.
+    /// The meaning of colours or marks, where it is not written beside them.
     pub legend: Vec<(Fill, String)>,
-    /// What else a reader has to know.
+    /// Further notes.
     pub note: String,
 }
 

@@ -12,7 +12,7 @@ use plotters::style::text_anchor::HPos;
 pub(super) struct Heat {
     /// Title and notes.
     pub frame: Frame,
-    /// What stands above each column, in two lines.
+    /// Two lines above each column.
     pub columns: Vec<[String; 2]>,
     /// The rows, from above.
     pub rows: Vec<Row>,

@@ -12,7 +12,7 @@ use plotters::style::text_anchor::HPos;
 pub(super) struct Lines {
     /// Title, legend and notes; the axis' text is that of the horizontal axis.
     pub frame: Frame,
-    /// What the vertical axis is of.
+    /// The quantity on the vertical axis.
     pub vertical: String,
     /// The values of the horizontal axis with a mark, and their labels.
     pub marks: Vec<(f64, String)>,
@@ -25,7 +25,7 @@ pub(super) struct Lines {
 /// Length of the sample of a line with dashes, px: each of the patterns fits once.
 const SAMPLE: f64 = 42.0;
 
-/// Dashes that can be told from each other, the solid line first.
+/// Distinct dashes, the solid line first.
 pub(super) const DASHES: [&[f64]; 6] = [
     &[],
     &[14.0, 5.0],
@@ -47,7 +47,7 @@ pub(super) struct Series {
     pub dashes: &'static [f64],
     /// Its points, from the left.
     pub points: Vec<(f64, Value)>,
-    /// Whether its points are measured, so that they are shown.
+    /// `true` if its points are measured and therefore shown.
     pub dotted: bool,
 }
 
@@ -71,7 +71,6 @@ pub(super) struct Crossing {
     pub x: f64,
     /// The time there, ns.
     pub y: f64,
-    /// What begins there.
     pub label: String,
 }
 

@@ -33,9 +33,8 @@ use touchstone_record::escape::html;
 pub(super) struct Chart {
     /// The name of its files.
     pub name: String,
-    /// What it shows.
     pub title: String,
-    /// What can be seen in it, in one sentence with numbers: Markdown.
+    /// The finding, one sentence with numbers in Markdown.
     pub finding: String,
     /// The part of a detailed page that it stands in; the short page where there is none.
     pub part: Option<Part>,
@@ -43,7 +42,7 @@ pub(super) struct Chart {
     pub files: [(String, Vec<u8>); 2],
 }
 
-/// What a chart shows, before it is laid out.
+/// The content of a chart, before it is laid out.
 struct Drawing {
     name: String,
     finding: String,

@@ -64,7 +64,7 @@ impl Explanations {
 }
 
 impl Explanation {
-    /// Whether it explains a violation.
+    /// `true` if it explains a violation.
     #[must_use]
     pub fn fits(&self, violation: &Violation) -> bool {
         let Some((cell, rule)) = &violation.cell else { return false };

@@ -60,9 +60,9 @@ pub struct Violation {
     /// The cell (of a comparison, its subject's) and the rule; `None` where it is one about
     /// the whole run, which nothing explains.
     pub cell: Option<(CellKey, Rule)>,
-    /// What was found, without the cell, and the limit.
+    /// The value, without the cell, and the limit.
     found: (String, String),
-    /// Whether the intervals allow the limit. Then it may be explained, but needs not be.
+    /// `true` if the intervals allow the limit. Then an explanation is optional.
     is_tie: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Closed {
     pub reasons: Vec<String>,
 }
 
-/// What the gate found.
+/// The findings of the gate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gate {
     /// Broken rules without an explanation.

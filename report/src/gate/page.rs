@@ -1,4 +1,4 @@
-//! What the page says of the gate.
+//! The gate's findings on the page.
 
 use super::{Gate, Rule};
 use crate::markdown::Table;
@@ -11,7 +11,7 @@ use touchstone_record::escape::{code, in_cell, markdown};
 /// Lines of a list that stand on the page; the command prints them all.
 const MOST: usize = 50;
 
-/// What breaks a rule and is explained: cells with the same explanation share a row.
+/// Explained violations; cells with the same explanation share a row.
 pub(crate) fn anomalies(gate: &Gate) -> String {
     let mut rows: IndexMap<&str, Vec<(String, String)>> = IndexMap::new();
     for (violation, explanation) in &gate.explained {

@@ -101,7 +101,7 @@ fn book(lines: impl IntoIterator<Item = Vec<Line>>) -> Book {
     Book::of(header("abc"), lines.into_iter().flatten().collect())
 }
 
-/// What the gate says of some lines.
+/// The gate's answer to some lines.
 fn said(lines: impl IntoIterator<Item = Vec<Line>>) -> Vec<String> {
     check(&book(lines), None, &Explanations::default()).reasons()
 }
@@ -158,7 +158,7 @@ fn a_comparison_and_its_cells() {
     // With interference, or where no cells are meant, nothing is said.
     assert_eq!(with(compared(Purpose::Against, 1.5, true)), [""; 0]);
     assert_eq!(with(compared(Purpose::Overhead, 1.5, false)), [""; 0]);
-    // Peers lie in a file of their own and are held against the same cells.
+    // Peers lie in a file of their own and are compared with the same cells.
     let peers = book([compared(Purpose::Peers, 1.5, false)]);
     let gate = check(&book(cells()), Some(&peers), &Explanations::default());
     assert!(gate.reasons()[0].starts_with("peers 1.50, cells 1.00"), "{:?}", gate.reasons());

@@ -1,5 +1,4 @@
-//! What the page knows of a run: the timed cells column by column, with names, reasons and
-//! settings as numbers into lists of them.
+//! A run's timed cells, column by column; names, reasons and settings are indices into lists.
 
 use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::picks::Pick;
@@ -69,7 +68,7 @@ struct RefusalLine(usize, isize, isize, isize, isize, usize, usize);
 #[derive(Debug, Serialize)]
 struct SetupLine(usize, usize, isize, usize);
 
-/// What the page shows at first.
+/// The first view of the page.
 #[derive(Debug, Serialize)]
 struct Start {
     work: usize,

@@ -1,4 +1,4 @@
-//! What stands at the top of the page before its script runs.
+//! The top of the page, which needs no script.
 
 use crate::matrix::Matrix;
 use crate::picks::Pick;
@@ -38,7 +38,7 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
     text
 }
 
-/// A row for each of the first picks. The executor is a link to the view in which it is the baseline.
+/// A row for each of the first picks. The executor links to the view with it as baseline.
 pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
     let mut text = String::new();
     for Pick { need, work, executor, time, .. } in all.iter().take(MOST) {
@@ -68,7 +68,7 @@ fn breakable(name: &str) -> String {
     html(name).replace('_', "_<wbr>")
 }
 
-/// What † means, and how far the run can be trusted.
+/// The meaning of †, and a warning if the sampling was short.
 pub(super) fn note(matrix: &Matrix<'_>) -> String {
     let sampling = &matrix.book.header.sampling.name;
     let sketch = match sampling.as_str() {

@@ -22,7 +22,7 @@ pub(super) fn of(book: &Book, purpose: Purpose) -> Vec<Row<'_>> {
     own.filter_map(|(of, processes)| Some((of, compare::judge(processes, MARGIN)?))).collect()
 }
 
-/// What the ratios and verdicts of all tables of comparisons mean.
+/// The meaning of ratios and verdicts in all tables of comparisons.
 pub(super) fn legend() -> String {
     format!(
         "The ratio is the subject's time over the baseline's: times slower than the baseline, \

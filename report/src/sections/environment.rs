@@ -1,4 +1,4 @@
-//! What the numbers were made on and with.
+//! The machine and the tools of the run.
 
 use crate::Records;
 use crate::markdown::{NOTHING, Table};

@@ -39,7 +39,7 @@ fn table<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Option<String> 
     if groups.is_empty() {
         return None;
     }
-    // Engines that refuse the same things for the same reason share a row; the worst failures first.
+    // Engines with the same refusals and reason share a row; the worst failures come first.
     type Row<'a> = (Reverse<Option<Status>>, Status, &'a str, String);
     let mut rows: BTreeMap<Row<'_>, Vec<String>> = BTreeMap::new();
     for ((status, reason, engine), refusals) in groups {

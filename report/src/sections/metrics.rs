@@ -12,10 +12,10 @@ use touchstone_record::{Metric, Role};
 /// Parts of a call.
 const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
 
-/// What comes before the first call; it depends on the guest, not on the case.
+/// The steps before the first call, which depend on the guest and not on the case.
 const BEFORE: [Metric; 3] = [Metric::Compile, Metric::Load, Metric::FirstCall];
 
-/// What is counted from outside.
+/// Counts of the kernel.
 const COUNTED: [Metric; 4] =
     [Metric::PageFaults, Metric::SystemCalls, Metric::Signals, Metric::ArtifactBytes];
 
@@ -36,7 +36,7 @@ pub(crate) fn phases(matrix: &Matrix<'_>) -> String {
     )
 }
 
-/// What calls take from the kernel. Nothing where nothing was counted.
+/// Kernel counts of calls; empty without counts.
 pub(crate) fn kernel(benches: &Matrix<'_>) -> String {
     let Some(book) = &benches.records.counts else { return String::new() };
     let matrix = Matrix::by(benches.records, book, Metric::SystemCalls);
@@ -54,7 +54,7 @@ pub(crate) fn kernel(benches: &Matrix<'_>) -> String {
     )
 }
 
-/// What the guests execute. Nothing where nothing was counted.
+/// Operators that the guests execute; empty without counts.
 fn operators(matrix: &Matrix<'_>) -> String {
     let mut table = Table::new("Call", ["operators", "of a second call"]);
     for work in &matrix.works {

@@ -1,4 +1,4 @@
-//! What was really in force for each executor, probed after loading.
+//! The effective settings of each executor, probed after loading.
 
 use crate::markdown::details;
 use std::collections::{BTreeMap, BTreeSet};

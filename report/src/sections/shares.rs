@@ -1,6 +1,5 @@
-//! What a call on a clean instance is made of, computed from four calls: the call and one
-//! that does nothing, each on a clean and on a used instance, and one that only takes the
-//! input.
+//! The parts of a call on a clean instance, computed from other calls: the call and a no-op,
+//! each on a clean and on a used instance, and a call that only takes the input.
 
 use crate::markdown::Table;
 use crate::matrix::{Executor, Matrix, Work};

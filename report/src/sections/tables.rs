@@ -18,9 +18,8 @@ pub(crate) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
     format!("## {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish())
 }
 
-/// What a table shows and where it differs from what was published, without the table: our
-/// cells stand in the tables of threads on the same page, and beside the published values in
-/// the summary.
+/// A table's text and its differences from the published values, without the cells: those stand
+/// in the tables of threads on the same page, and in the summary.
 pub(crate) fn without_cells(content: &Content<'_>, layout: &Layout) -> String {
     let (title, lead) = (markdown(&layout.title), layout.text.trim());
     let differing = order::section(content.matrix, layout);
@@ -31,7 +30,7 @@ pub(crate) fn without_cells(content: &Content<'_>, layout: &Layout) -> String {
     )
 }
 
-/// Whether the tables of threads have every cell of a table that the summary prints.
+/// `true` if the tables of threads have every cell of a table that the summary prints.
 pub(crate) fn is_among_threads(content: &Content<'_>, layout: &Layout) -> bool {
     let has_threads =
         |row: &Row| content.matrix.most_threads(&Work::from(row)).is_some_and(|most| most > 1);
@@ -90,7 +89,7 @@ fn table(
     table.finish()
 }
 
-/// What others published, a value a line.
+/// Published values, one a line.
 fn theirs(published: &str) -> String {
     let lines = published.lines().map(|line| format!("*{}*", in_cell(line)));
     lines.collect::<Vec<_>>().join("<br>")

@@ -59,7 +59,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
     )
 }
 
-/// What the means of execution are of.
+/// The text about the means of execution.
 fn means(execution: &Overall) -> String {
     let over = match &execution.suites[..] {
         [] => String::new(),

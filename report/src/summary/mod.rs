@@ -53,7 +53,7 @@ pub(super) fn findings(content: &Content<'_>) -> String {
     verdict::findings(content, ALONE) + "\n"
 }
 
-/// What the numbers do not say, and those that contradict a rule.
+/// Limits of the numbers, and numbers that break a rule.
 fn limits(content: &Content<'_>) -> String {
     let mut text = String::from("## Limits and known anomalies\n\n");
     for limit in &content.pages.limits {

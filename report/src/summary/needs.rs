@@ -1,4 +1,4 @@
-//! What to use for which need.
+//! The pick for each need.
 
 use super::{failed_assertions, own};
 use crate::Content;
@@ -82,7 +82,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
     )
 }
 
-/// What each pick was picked from. Empty where there are no picks.
+/// The candidates of each pick; empty without picks.
 fn candidates(content: &Content<'_>) -> String {
     let line =
         |Pick { need, .. }: &Pick<'_>| format!("- *{}*: {}\n", need.need, candidates_of(need));
@@ -111,7 +111,7 @@ fn candidates_of(need: &Need) -> String {
     format!("{strategies} on {engines}.")
 }
 
-/// What is not to be used. Empty where nothing leaks.
+/// Executors to avoid, because calls leak state; empty if none does.
 fn leaky(matrix: &Matrix<'_>) -> String {
     let leaks = matrix.executors.iter().filter_map(|executor| {
         let leaks = matrix.records.checks.leaks(executor);

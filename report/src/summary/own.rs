@@ -159,7 +159,7 @@ fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Vec<String>) {
     (faster, tied)
 }
 
-/// Whether two times cannot be told apart by their intervals.
+/// `true` if two times tie by their intervals.
 fn overlap(a: Estimate, b: Estimate) -> bool {
     let (faster, slower) = if a.median <= b.median { (a, b) } else { (b, a) };
     ties(faster, slower, None)

@@ -1,4 +1,4 @@
-//! What a second thread costs the first one.
+//! The cost of further threads.
 
 use crate::Content;
 use crate::markdown::Table;

@@ -1,5 +1,5 @@
-//! What the charts of the report show: one data file, because the report itself names no
-//! engine, strategy, guest or case.
+//! The data file of the charts. It names engines, strategies, guests and cases; the report's code
+//! names none.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -65,7 +65,7 @@ pub enum Hue {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChartWork {
-    /// What it is called in the chart and in its sentence: `empty call`.
+    /// Name in the chart and in its sentence: `empty call`.
     pub label: String,
     /// The case's name.
     pub case: String,
@@ -77,7 +77,7 @@ pub struct ChartWork {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// What it is in plain words.
+    /// Label in plain words.
     pub label: String,
     /// The executor, written as engine and strategy with `_` between.
     #[serde(deserialize_with = "executor")]
@@ -139,7 +139,7 @@ pub struct Suites {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// What it is called.
+    /// Label.
     pub label: String,
     /// Its guests, as records name them.
     pub guests: Vec<String>,
@@ -182,9 +182,9 @@ pub struct ThenAndNow {
     /// The two of these columns that the sentence compares, the slower one of then first; the
     /// first and the last when left out.
     pub compared: Option<[String; 2]>,
-    /// What its cases are called.
+    /// Pattern of its cases.
     pub cases: BTreeMap<String, String>,
-    /// What its guests are called.
+    /// Pattern of its guests.
     pub guests: BTreeMap<String, String>,
 }
 

@@ -13,7 +13,7 @@ use touchstone_record::escape::{code, markdown};
 /// Points of a line in each power of ten: the lines are curves on these axes.
 const POINTS: i32 = 8;
 
-/// What an engine costs.
+/// The costs of an engine.
 struct Cost<'a> {
     of: &'a Named,
     /// Until the first call has returned, ns.
@@ -24,7 +24,7 @@ struct Cost<'a> {
 }
 
 impl Cost<'_> {
-    /// Until so many calls have returned, ns.
+    /// Time until N calls have returned, ns.
     fn total(&self, calls: f64) -> f64 {
         self.first + (calls - 1.0) * self.later
     }

@@ -17,7 +17,7 @@ struct Column<'a> {
     suite: &'a Suite,
     /// How many of its calls all engines made that have a time of any.
     calls: usize,
-    /// Whether one of them was timed on a clean instance alone.
+    /// `true` if one of them was timed only on a clean instance.
     has_clean: bool,
     /// The geometric mean of the times over the baseline's, of each engine.
     means: Vec<Option<Value>>,

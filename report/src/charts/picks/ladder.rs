@@ -1,4 +1,4 @@
-//! What a clean instance costs with each strategy of one engine.
+//! The cost of a clean instance with each strategy of one engine.
 
 use super::super::Form;
 use super::super::axis::Spread;
@@ -51,7 +51,7 @@ pub(super) fn pick(
     (bars.rows() > 0).then_some((finding, Form::Bars(bars)))
 }
 
-/// What full and half colours mean.
+/// The meaning of full and half colours.
 pub(super) fn owners(hue: crate::tables::charts::Hue) -> Vec<(Fill, String)> {
     vec![
         (Fill::full(hue), "Touchstone's strategy".to_owned()),

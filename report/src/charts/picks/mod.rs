@@ -1,4 +1,4 @@
-//! What goes into each of the charts, and what is said of it.
+//! The content of each chart, and the sentence about it.
 
 mod break_even;
 mod engines;
