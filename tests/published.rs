@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use touchstone::case;
+use touchstone::files;
 use touchstone::record::{self, Executor, Metric};
 use touchstone_executor::guest::ModuleInfo;
 use touchstone_report::tables::{self, Layout, Row};
@@ -56,7 +57,7 @@ fn printed() -> BTreeMap<Place, String> {
 }
 
 fn layouts() -> Vec<Layout> {
-    tables::load_all(tables::default_folder()).unwrap().0
+    tables::load_all(files::project("benches/tables")).unwrap().0
 }
 
 /// The table of 2022, with the guest that stands for Kusama's runtime.

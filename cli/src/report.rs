@@ -4,13 +4,10 @@ use super::Ended;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::files::project;
-use touchstone::record::{self, BENCH, experiments_folder};
 use touchstone::run::shown;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print, warn_of_skipped};
-use touchstone_report::gate::{Closed, Explanations};
-use touchstone_report::pages;
-use touchstone_report::tables;
+use touchstone_report::gate::Closed;
 use touchstone_report::{self as report, Options, Written};
 
 /// Generates BENCHMARK.md, the interactive page and the charts from the records alone.
@@ -76,20 +73,19 @@ impl Report {
     pub(super) fn options(self) -> Options {
         // The README shows the project's own numbers.
         let is_own = self.page.is_none() && self.records.is_none();
-        let page = self.page.unwrap_or_else(|| project("BENCHMARK.md"));
-        let readme = is_own.then(|| project("README.md"));
+        let own = Options::of_project(self.page.unwrap_or_else(|| project("BENCHMARK.md")));
         Options {
-            readme,
-            records: self.records.unwrap_or_else(|| record::default_path(BENCH)),
-            images: self.images.unwrap_or_else(|| page.with_file_name("image")),
-            pages: self.pages.unwrap_or_else(|| page.with_file_name("benchmark")),
-            division: self.division.unwrap_or_else(pages::default_path),
-            tables: self.tables.unwrap_or_else(tables::default_folder),
-            experiments: experiments_folder(),
-            charts: self.charts.unwrap_or_else(tables::charts::default_path),
-            explanations: self.explanations.unwrap_or_else(Explanations::default_path),
+            readme: is_own.then(|| project("README.md")),
+            records: self.records.unwrap_or(own.records),
+            images: self.images.unwrap_or(own.images),
+            pages: self.pages.unwrap_or(own.pages),
+            division: self.division.unwrap_or(own.division),
+            tables: self.tables.unwrap_or(own.tables),
+            experiments: own.experiments,
+            charts: self.charts.unwrap_or(own.charts),
+            explanations: self.explanations.unwrap_or(own.explanations),
             draft: self.draft,
-            page,
+            page: own.page,
         }
     }
 

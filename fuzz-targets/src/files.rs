@@ -9,9 +9,9 @@ use touchstone_record::{
     self as record, BENCH, CHECKS, COUNTS, Experiment, Line, PEERS, RecordFile, Sink,
     experiments_folder,
 };
+use touchstone_report::show;
 use touchstone_report::units::ratio_with_interval;
 use touchstone_report::{self as report, Options};
-use touchstone_report::{pages, show, tables};
 
 /// Reads a case file.
 ///
@@ -83,16 +83,9 @@ pub fn outputs(lines: &[u8]) {
     assert_eq!(hostile, None, "{texts}");
     let made = report::check(&Options {
         records: at(BENCH),
-        page: at("BENCHMARK.md"),
-        readme: None,
-        images: at("image"),
-        pages: at("benchmark"),
-        division: pages::default_path(),
-        tables: tables::default_folder(),
-        experiments: experiments_folder(),
-        charts: tables::charts::default_path(),
         explanations: at("explanations.toml"),
         draft: true,
+        ..Options::of_project(at("BENCHMARK.md"))
     });
     if let Err(error) = made {
         panic!("a report of records that can be read: {error:#}");

@@ -33,7 +33,8 @@ use std::path::{Path, PathBuf};
 use tables::{Layout, Shares};
 use touchstone_record::files::{self, FilePath};
 use touchstone_record::{
-    self as record, Book, CHECKS, COUNTS, Experiment, Loaded, PEERS, PointBook, SWAPS, Skipped,
+    self as record, BENCH, Book, CHECKS, COUNTS, Experiment, Loaded, PEERS, PointBook, SWAPS,
+    Skipped,
 };
 
 /// Where things are read and written.
@@ -64,6 +65,27 @@ pub struct Options {
     pub explanations: PathBuf,
     /// Make the report even if rules of publication are broken, and say so in it.
     pub draft: bool,
+}
+
+impl Options {
+    /// The project's records and data files, for a page and folders beside it.
+    #[must_use]
+    pub fn of_project(page: PathBuf) -> Self {
+        let benches = files::project("benches");
+        Self {
+            records: record::default_path(BENCH),
+            readme: None,
+            images: page.with_file_name("image"),
+            pages: page.with_file_name("benchmark"),
+            division: benches.join("pages.toml"),
+            tables: benches.join("tables"),
+            experiments: record::experiments_folder(),
+            charts: benches.join("charts.toml"),
+            explanations: benches.join("explanations.toml"),
+            draft: false,
+            page,
+        }
+    }
 }
 
 /// The files that were written, or that differ from a new report.

@@ -9,133 +9,122 @@ use crate::tables::{Layout, Shares};
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use strum::{EnumIter, EnumString, IntoEnumIterator};
 use touchstone_executor::{Execution, Owner, Strategy};
 use touchstone_record::data;
-use touchstone_record::files::{self, FilePath};
+use touchstone_record::files::FilePath;
 use touchstone_record::{Executor, Experiment};
 
 /// The division of the report.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Pages {
+pub(crate) struct Pages {
     /// Sentences of the verdict, the most important first; the first five with records are
     /// printed.
-    pub findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     /// Sentences below the table of engines; those with records are printed.
-    pub engines: Vec<Finding>,
+    pub(crate) engines: Vec<Finding>,
     /// The needs of readers, a row each.
-    pub needs: Vec<Need>,
+    pub(crate) needs: Vec<Need>,
     /// The call that stands for real work.
-    pub payload: Option<Call>,
+    pub(crate) payload: Option<Call>,
     /// Engines whose strategies stand beside each other.
-    pub ladder: Vec<String>,
+    pub(crate) ladder: Vec<String>,
     /// Executors of the table of threads.
     #[serde(deserialize_with = "data::executors")]
-    pub threads: Vec<Executor>,
+    pub(crate) threads: Vec<Executor>,
     /// Tables of real work.
-    pub work: Vec<Group>,
+    pub(crate) work: Vec<Group>,
     /// Tables that were published elsewhere, in short form; file names without their ending.
-    pub documents: Vec<String>,
+    pub(crate) documents: Vec<String>,
     /// Limits of the numbers, a sentence each.
-    pub limits: Vec<String>,
+    pub(crate) limits: Vec<String>,
     /// The detailed pages, in the order of the index.
-    pub pages: Vec<Page>,
+    pub(crate) pages: Vec<Page>,
 }
 
 /// A sentence that states a ratio of two times.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// The sentence. `{subject}` and `{baseline}` stand for the times, `{ratio}` for how many
     /// times the subject's time the baseline takes, `{interval}` for its 95 % interval.
-    pub text: String,
-    /// The call.
-    pub call: Call,
+    pub(crate) text: String,
+    pub(crate) call: Call,
     /// Threads that make it at the same time.
     #[serde(default = "one")]
-    pub threads: usize,
-    /// The executor that the sentence is about.
+    pub(crate) threads: usize,
     #[serde(deserialize_with = "data::executor")]
-    pub subject: Executor,
+    pub(crate) subject: Executor,
     /// The baseline; by default the subject on a used instance.
     #[serde(default, deserialize_with = "data::some_executor")]
-    pub baseline: Option<Executor>,
+    pub(crate) baseline: Option<Executor>,
 }
 
 /// A case on a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
-    /// The case.
-    pub case: String,
-    /// The guest, as records name it.
-    pub guest: String,
+pub(crate) struct Call {
+    pub(crate) case: String,
+    pub(crate) guest: String,
 }
 
 /// A reader's need and its candidates. The fastest candidate is picked.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Need {
-    /// The need.
-    pub need: String,
+pub(crate) struct Need {
+    pub(crate) need: String,
     /// The call by which the fastest is picked.
-    pub call: Call,
+    pub(crate) call: Call,
     /// The real work that is shown beside; that of all rows when left out.
-    pub payload: Option<Call>,
+    pub(crate) payload: Option<Call>,
     /// Whose strategies come into question; anybody's when left out.
-    pub owner: Option<Owner>,
+    pub(crate) owner: Option<Owner>,
     /// Engines that run code in this way; any when left out.
-    pub execution: Option<Execution>,
+    pub(crate) execution: Option<Execution>,
     /// The strategies that come into question; all when left out.
     #[serde(default)]
-    pub strategies: Vec<Strategy>,
+    pub(crate) strategies: Vec<Strategy>,
     /// Engines that come into question; all when left out.
     #[serde(default)]
-    pub engines: Vec<String>,
+    pub(crate) engines: Vec<String>,
     /// How to adopt the pick, Markdown.
-    pub adopt: String,
+    pub(crate) adopt: String,
     /// When not to use it, Markdown.
-    pub avoid: String,
+    pub(crate) avoid: String,
 }
 
 /// Some calls beside each other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
-    /// The heading.
-    pub title: String,
+pub(crate) struct Group {
+    pub(crate) title: String,
     /// The detailed page, its file name without the ending.
-    pub page: String,
-    /// Engines across.
-    pub engines: Vec<String>,
-    /// Calls down.
-    pub rows: Vec<ChartWork>,
+    pub(crate) page: String,
+    pub(crate) engines: Vec<String>,
+    pub(crate) rows: Vec<ChartWork>,
     /// Markdown below the table.
     #[serde(default)]
-    pub note: String,
+    pub(crate) note: String,
 }
 
 /// A detailed page.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Page {
-    /// Its file name without the ending.
-    pub file: String,
-    /// Its heading.
-    pub title: String,
+pub(crate) struct Page {
+    pub(crate) file: String,
+    pub(crate) title: String,
     /// The question that it answers, one sentence.
-    pub answers: String,
+    pub(crate) answers: String,
     /// Its parts, in this order, before the tables.
     #[serde(default)]
-    pub parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// Explanations below the parts, Markdown, a paragraph each.
     #[serde(default)]
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// The tables laid out by hand that stand on it; file names without their ending.
     #[serde(default)]
-    pub tables: Vec<String>,
+    pub(crate) tables: Vec<String>,
 }
 
 /// A part of a detailed page.
@@ -186,12 +175,6 @@ const fn one() -> usize {
     1
 }
 
-/// The file in the project: `benches/pages.toml`.
-#[must_use]
-pub fn default_path() -> PathBuf {
-    files::project("benches/pages.toml")
-}
-
 impl Pages {
     /// One page with every part and every table.
     fn undivided(layouts: &[Layout], shares: &[Shares], experiments: &[Experiment]) -> Self {
@@ -216,7 +199,7 @@ impl Pages {
     ///
     /// When the file cannot be read or is wrong, when a page names a table that does not
     /// exist, or when a table stands on no page or on two.
-    pub fn load(
+    pub(crate) fn load(
         place: impl Into<FilePath>,
         layouts: &[Layout],
         shares: &[Shares],

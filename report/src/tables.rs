@@ -3,14 +3,13 @@
 //! They put some executors beside each other, in the shape of a table that was
 //! published elsewhere where there is one, with its numbers beside ours.
 
-pub mod charts;
+pub(crate) mod charts;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
-use std::path::PathBuf;
 use touchstone_record::Executor;
 use touchstone_record::data::{self, executor, executors, repeated};
-use touchstone_record::files::{self, FilePath};
+use touchstone_record::files::FilePath;
 
 /// One table: executors across, benchmark functions down.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -139,12 +138,6 @@ pub fn number(text: &str) -> Option<f64> {
             None => Some(word.parse::<f64>().ok()? * scale),
         }
     })
-}
-
-/// The folder of the tables: `benches/tables` in the project.
-#[must_use]
-pub fn default_folder() -> PathBuf {
-    files::project("benches/tables")
 }
 
 /// All that a folder holds, sorted by file name; nothing where there is no folder.

@@ -4,30 +4,23 @@ use super::{Rule, Violation};
 use anyhow::Result;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
-use std::path::PathBuf;
 use touchstone_executor::Strategy;
 use touchstone_record::data;
-use touchstone_record::files::{self, FilePath};
+use touchstone_record::files::FilePath;
 
-/// Why a rule is broken, for the cells that a pattern names.
+/// The cause of a broken rule, for the cells that match; what is left out matches all.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Explanation {
-    /// The rule.
-    pub rule: Rule,
-    /// The engine.
-    pub engine: String,
-    /// The strategy; all when left out.
-    pub strategy: Option<Strategy>,
-    /// The case; all when left out.
-    pub case: Option<String>,
-    /// The guest; all when left out.
-    pub guest: Option<String>,
-    /// The number of threads; all when left out.
-    pub threads: Option<usize>,
+pub(crate) struct Explanation {
+    pub(crate) rule: Rule,
+    pub(crate) engine: String,
+    pub(crate) strategy: Option<Strategy>,
+    pub(crate) case: Option<String>,
+    pub(crate) guest: Option<String>,
+    pub(crate) threads: Option<usize>,
     /// The explanation, Markdown of one paragraph.
     #[serde(deserialize_with = "text")]
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// A text that says something, on one line.
@@ -39,25 +32,15 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 /// A file of explanations.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Explanations {
+pub(crate) struct Explanations {
     /// The explanations, in the order of the file.
     #[serde(default, rename = "explanation")]
-    pub all: Vec<Explanation>,
+    pub(crate) all: Vec<Explanation>,
 }
 
 impl Explanations {
-    /// `benches/explanations.toml` of the project.
-    #[must_use]
-    pub fn default_path() -> PathBuf {
-        files::project("benches/explanations.toml")
-    }
-
-    /// Reads a file; none where there is no file.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or is wrong; the message has the line.
-    pub fn load(place: impl Into<FilePath>) -> Result<Self> {
+    /// Reads a file; none where there is no file. The message of an error has the line.
+    pub(crate) fn load(place: impl Into<FilePath>) -> Result<Self> {
         let place = place.into();
         if place.exists() { data::read(place, "the file") } else { Ok(Self::default()) }
     }
@@ -65,8 +48,7 @@ impl Explanations {
 
 impl Explanation {
     /// `true` if it explains a violation.
-    #[must_use]
-    pub fn fits(&self, violation: &Violation) -> bool {
+    pub(crate) fn fits(&self, violation: &Violation) -> bool {
         let Some((cell, rule)) = &violation.cell else { return false };
         self.rule == *rule
             && self.engine == cell.engine

@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_record::{Book, CellKey};
 
-pub use explanations::{Explanation, Explanations};
+pub(crate) use explanations::{Explanation, Explanations};
 pub(super) use page::{anomalies, broken_rules, draft};
 
 /// A rule about single cells; these can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub(crate) enum Rule {
     /// Throughput on N threads is at most 1.05 × N times that on one.
     Scaling,
     /// In every sample, each thread makes at least half of its share of the calls; on one
@@ -56,10 +56,10 @@ impl Rule {
 
 /// A broken rule of publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// The cell (of a comparison, its subject's) and the rule; `None` where it is one about
     /// the whole run, which nothing explains.
-    pub cell: Option<(CellKey, Rule)>,
+    pub(crate) cell: Option<(CellKey, Rule)>,
     /// The value, without the cell, and the limit.
     found: (String, String),
     /// `true` if the intervals allow the limit. Then an explanation is optional.
@@ -89,38 +89,32 @@ pub struct Closed {
 
 /// The findings of the gate.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Gate {
+pub(crate) struct Gate {
     /// Broken rules without an explanation.
-    pub violations: Vec<Violation>,
+    pub(crate) violations: Vec<Violation>,
     /// Broken rules with their explanations.
-    pub explained: Vec<(Violation, String)>,
+    pub(crate) explained: Vec<(Violation, String)>,
     /// Explanations of what is not there.
-    pub stale: Vec<Explanation>,
+    pub(crate) stale: Vec<Explanation>,
 }
 
 impl Gate {
-    /// Lets the page be published, or says why not.
-    ///
-    /// # Errors
-    ///
-    /// When a rule is broken without an explanation, or an explanation is stale.
-    pub fn publish(&self) -> Result<(), Closed> {
+    /// An error if a rule is broken without an explanation, or an explanation is stale.
+    pub(crate) fn publish(&self) -> Result<(), Closed> {
         let reasons = self.reasons();
         if reasons.is_empty() { Ok(()) } else { Err(Closed { reasons }) }
     }
 
     /// One line for each reason not to publish.
-    #[must_use]
-    pub fn reasons(&self) -> Vec<String> {
+    pub(crate) fn reasons(&self) -> Vec<String> {
         let violations = self.violations.iter().map(ToString::to_string);
         violations.chain(self.stale.iter().map(ToString::to_string)).collect()
     }
 }
 
-/// Holds a run, and that of the peers where there is one, against the rules of publication.
-/// The first explanation that fits a violation is its explanation.
-#[must_use]
-pub fn check(book: &Book, peers: Option<&Book>, explanations: &Explanations) -> Gate {
+/// Checks a run, and that of the peers, by the rules of publication. The first explanation that
+/// fits a violation is its explanation.
+pub(crate) fn check(book: &Book, peers: Option<&Book>, explanations: &Explanations) -> Gate {
     let mut gate = Gate::default();
     let mut used = vec![false; explanations.all.len()];
     for violation in rules::violations(book, peers) {

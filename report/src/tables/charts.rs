@@ -4,10 +4,9 @@
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use touchstone_record::Executor;
 use touchstone_record::data::{self, executor};
-use touchstone_record::files::{self, FilePath};
+use touchstone_record::files::FilePath;
 
 /// Most rows of a chart: more cannot be read in a page.
 const ROWS: usize = 15;
@@ -15,48 +14,38 @@ const ROWS: usize = 15;
 /// The charts to draw. What is left out is not drawn.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Charts {
+pub(crate) struct Charts {
     /// The colour of each engine, the same in every chart; grey where there is none.
     #[serde(default)]
-    pub hues: BTreeMap<String, Hue>,
+    pub(crate) hues: BTreeMap<String, Hue>,
     /// Strategies on one engine, for several works.
-    pub ladder: Option<Ladder>,
+    pub(crate) ladder: Option<Ladder>,
     /// Engines on one work: the runtime's best strategy and Touchstone's.
-    pub engines: Option<Engines>,
+    pub(crate) engines: Option<Engines>,
     /// The time of a call on one thread and on several.
-    pub threads: Option<Threads>,
+    pub(crate) threads: Option<Threads>,
     /// Execution relative to native code, suite by suite.
-    pub execution: Option<Suites>,
+    pub(crate) execution: Option<Suites>,
     /// Compilation, load and a number of calls.
-    pub break_even: Option<BreakEven>,
+    pub(crate) break_even: Option<BreakEven>,
     /// Published values beside ours.
     #[serde(default)]
-    pub then_and_now: Vec<ThenAndNow>,
+    pub(crate) then_and_now: Vec<ThenAndNow>,
 }
 
 /// A colour, as readers call it; its shade depends on the background.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Hue {
-    /// Blue.
+pub(crate) enum Hue {
     Blue,
-    /// Light blue.
     Sky,
-    /// Violet.
     Violet,
-    /// Orange.
     Orange,
-    /// Yellow.
     Yellow,
-    /// Green.
     Green,
-    /// Red.
     Red,
-    /// Pink.
     Pink,
-    /// Brown.
     Brown,
-    /// Grey.
     #[default]
     Grey,
 }
@@ -64,134 +53,109 @@ pub enum Hue {
 /// A case on a guest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ChartWork {
+pub(crate) struct ChartWork {
     /// Name in the chart and in its sentence: `empty call`.
-    pub label: String,
-    /// The case's name.
-    pub case: String,
+    pub(crate) label: String,
+    pub(crate) case: String,
     /// The guest, as records name it.
-    pub guest: String,
+    pub(crate) guest: String,
 }
 
 /// An executor with what it is called.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Named {
-    /// Label in plain words.
-    pub label: String,
-    /// The executor, written as engine and strategy with `_` between.
+pub(crate) struct Named {
+    pub(crate) label: String,
     #[serde(deserialize_with = "executor")]
-    pub executor: Executor,
+    pub(crate) executor: Executor,
 }
 
 /// Strategies on one engine, for several works.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ladder {
-    /// Its heading.
-    pub title: String,
+pub(crate) struct Ladder {
+    pub(crate) title: String,
     /// The engine's name in the sentence.
-    pub engine: String,
+    pub(crate) engine: String,
     /// The works, a group of rows each.
-    pub works: Vec<ChartWork>,
-    /// The executors, a row each in every group; the sentence holds the others against the
-    /// first.
-    pub rows: Vec<Named>,
+    pub(crate) works: Vec<ChartWork>,
+    /// A row each in every group; the sentence compares the others with the first.
+    pub(crate) rows: Vec<Named>,
 }
 
 /// Engines on one work.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Engines {
-    /// Its heading.
-    pub title: String,
-    /// The work.
-    pub work: ChartWork,
+pub(crate) struct Engines {
+    pub(crate) title: String,
+    pub(crate) work: ChartWork,
     /// The engines, a row each. The baseline is a line across all rows and not one of them.
-    pub engines: Vec<String>,
+    pub(crate) engines: Vec<String>,
 }
 
 /// The time of a call on one thread and on several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Threads {
-    /// Its heading.
-    pub title: String,
-    /// The work.
-    pub work: ChartWork,
-    /// The executors, a row each.
-    pub rows: Vec<Named>,
+pub(crate) struct Threads {
+    pub(crate) title: String,
+    pub(crate) work: ChartWork,
+    pub(crate) rows: Vec<Named>,
 }
 
 /// Execution relative to native code.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Suites {
-    /// Its heading.
-    pub title: String,
-    /// The engines, a row each.
-    pub engines: Vec<String>,
+pub(crate) struct Suites {
+    pub(crate) title: String,
+    pub(crate) engines: Vec<String>,
     /// The suites, a column each.
-    pub suites: Vec<Suite>,
+    pub(crate) suites: Vec<Suite>,
 }
 
 /// A suite of cases.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Suite {
-    /// Label.
-    pub label: String,
-    /// Its guests, as records name them.
-    pub guests: Vec<String>,
+pub(crate) struct Suite {
+    pub(crate) label: String,
+    pub(crate) guests: Vec<String>,
     /// Its cases; all of the guests when left out.
     #[serde(default)]
-    pub cases: Vec<String>,
+    pub(crate) cases: Vec<String>,
     /// Cases that are no part of it: those that do nothing.
     #[serde(default)]
-    pub without: Vec<String>,
+    pub(crate) without: Vec<String>,
 }
 
 /// Compilation, load and a number of calls.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BreakEven {
-    /// Its heading.
-    pub title: String,
-    /// The work.
-    pub work: ChartWork,
-    /// The executors, a line each.
-    pub lines: Vec<Named>,
+pub(crate) struct BreakEven {
+    pub(crate) title: String,
+    pub(crate) work: ChartWork,
+    pub(crate) lines: Vec<Named>,
     /// The number of calls at the end of the axis.
-    pub most_calls: u64,
+    pub(crate) most_calls: u64,
 }
 
 /// Published values beside ours.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ThenAndNow {
-    /// The name of its files.
-    pub name: String,
-    /// Its heading.
-    pub title: String,
+pub(crate) struct ThenAndNow {
+    pub(crate) name: String,
+    pub(crate) title: String,
     /// The file of `benches/tables` with the published values, without `.toml`.
-    pub table: String,
+    pub(crate) table: String,
     /// When and on what they were measured.
-    pub then: String,
+    pub(crate) then: String,
     /// Headings of columns of that table, a bar each.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// The two of these columns that the sentence compares, the slower one of then first; the
     /// first and the last when left out.
-    pub compared: Option<[String; 2]>,
-    /// Pattern of its cases.
-    pub cases: BTreeMap<String, String>,
-    /// Pattern of its guests.
-    pub guests: BTreeMap<String, String>,
-}
-
-/// The file of the charts: `benches/charts.toml` in the project.
-#[must_use]
-pub fn default_path() -> PathBuf {
-    files::project("benches/charts.toml")
+    pub(crate) compared: Option<[String; 2]>,
+    /// The label of each case.
+    pub(crate) cases: BTreeMap<String, String>,
+    /// The label of each guest.
+    pub(crate) guests: BTreeMap<String, String>,
 }
 
 /// Reads the file of the charts; no chart where there is no file.
@@ -199,7 +163,7 @@ pub fn default_path() -> PathBuf {
 /// # Errors
 ///
 /// When the file cannot be read or is wrong; the message has the line and the column.
-pub fn load(place: impl Into<FilePath>) -> Result<Charts> {
+pub(crate) fn load(place: impl Into<FilePath>) -> Result<Charts> {
     let place = place.into();
     if !place.exists() {
         return Ok(Charts::default());
@@ -211,8 +175,7 @@ pub fn load(place: impl Into<FilePath>) -> Result<Charts> {
 
 impl Charts {
     /// The colour of an engine.
-    #[must_use]
-    pub fn hue(&self, engine: &str) -> Hue {
+    pub(crate) fn hue(&self, engine: &str) -> Hue {
         self.hues.get(engine).copied().unwrap_or_default()
     }
 
@@ -261,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_charts_of_the_project_are_valid() {
-        let charts = load(default_path()).unwrap();
+        let charts = load(touchstone_record::files::project("benches/charts.toml")).unwrap();
         assert!(charts.ladder.is_some() && charts.then_and_now.len() == 3);
     }
 

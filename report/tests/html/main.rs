@@ -34,17 +34,9 @@ impl Made {
 
 fn options(folder: &Path) -> Options {
     Options {
-        records: record::default_path(BENCH),
-        page: folder.join("BENCHMARK.md"),
-        images: folder.join("image"),
-        pages: folder.join("benchmark"),
-        readme: None,
-        division: touchstone_report::pages::default_path(),
-        experiments: touchstone_record::experiments_folder(),
-        charts: touchstone_report::tables::charts::default_path(),
-        tables: touchstone_report::tables::default_folder(),
         explanations: folder.join("explanations.toml"),
         draft: true,
+        ..Options::of_project(folder.join("BENCHMARK.md"))
     }
 }
 

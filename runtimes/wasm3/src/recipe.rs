@@ -37,7 +37,12 @@ impl Recipe {
     }
 
     /// Refuses a memory that is not mapped as the strategy's name says.
-    pub(crate) fn check(&self, shared: &Shared, template: &MemoryTemplate, memory: &[u8]) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        shared: &Shared,
+        template: &MemoryTemplate,
+        memory: &[u8],
+    ) -> Result<()> {
         let offset = template.image().map_or(0, Image::start);
         let found = mapping_kind(memory.as_ptr() as usize + offset);
         let fits = match (&found, template.image()) {

@@ -56,7 +56,11 @@ impl Shared {
     }
 
     /// Checks how the memory at `base` is mapped, and describes it.
-    pub(crate) fn check_memory(&self, base: *mut u8, template: Option<&MemoryTemplate>) -> Result<String> {
+    pub(crate) fn check_memory(
+        &self,
+        base: *mut u8,
+        template: Option<&MemoryTemplate>,
+    ) -> Result<String> {
         let Some(offset) = self.guest.first_data_byte() else {
             return Ok("no data at a known place to look at".to_owned());
         };

@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{HeldMappings, Resetter, Rights, GrowthSteps};
+use touchstone_executor::memory::{GrowthSteps, HeldMappings, Resetter, Rights};
 use touchstone_executor::probe::peek;
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
