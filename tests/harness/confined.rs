@@ -205,15 +205,12 @@ fn new_records_are_not_written_through_a_link() {
 fn options(folder: &Path) -> Options {
     Options {
         records: folder.join("records").join(BENCH),
-        page: folder.join("BENCHMARK.md"),
-        readme: None,
-        images: folder.join("image"),
-        pages: folder.join("benchmark"),
         division: folder.join("pages.toml"),
         tables: folder.join("tables"),
         charts: folder.join("charts.toml"),
         explanations: folder.join("explanations.toml"),
         draft: true,
+        ..Options::of_project(folder.join("BENCHMARK.md"))
     }
 }
 
