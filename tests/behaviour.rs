@@ -105,10 +105,6 @@ strategies! {
     instance_reuse_tracked_precompiled
     instance_reuse_gated
     instance_reuse_gated_precompiled
-    instance_reuse_write_protected
-    instance_reuse_write_protected_precompiled
-    instance_reuse_auto
-    instance_reuse_auto_precompiled
     recreate_instance
     recreate_instance_precompiled
     recreate_instance_cow
@@ -119,10 +115,6 @@ strategies! {
     recreate_instance_tracked_precompiled
     recreate_instance_gated
     recreate_instance_gated_precompiled
-    recreate_instance_write_protected
-    recreate_instance_write_protected_precompiled
-    recreate_instance_auto
-    recreate_instance_auto_precompiled
     pooling
     pooling_precompiled
     pooling_cow
@@ -130,7 +122,6 @@ strategies! {
     pooling_cow_resident
     pooling_cow_resident_precompiled
     pooling_tracked
-    pooling_late_tracked
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::support::Support;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// An engine with Touchstone's pool added to it: it offers `pooling_tracked` and
-/// `pooling_late_tracked` wherever the engine offers `instance_reuse_tracked`.
+/// An engine with Touchstone's pool added to it: it offers `pooling_tracked` wherever the engine
+/// offers `instance_reuse_tracked`.
 pub struct WithPool(pub Box<dyn Engine>);
 
 /// The strategy of the instances in Touchstone's pool; `None` when the strategy is
@@ -28,12 +28,9 @@ fn pooled(strategy: Strategy) -> Option<Strategy> {
 }
 
 /// What an engine says of the instances, said of the pool.
-fn of_pool(strategy: Strategy, support: Support) -> Support {
+fn of_pool(support: Support) -> Support {
     match support {
         Support::Unsupported { reason } => Support::Unsupported { reason },
-        _ if strategy.instance == InstanceFrom::PoolingLate => Support::Emulated {
-            how: "Touchstone's pool with instances of instance_reuse_tracked, reset when one is taken",
-        },
         _ => Support::Emulated {
             how: "Touchstone's pool with instances of instance_reuse_tracked, reset when one is given \
                   back",
@@ -68,21 +65,21 @@ impl Engine for WithPool {
 
     fn support(&self, strategy: Strategy) -> Support {
         match pooled(strategy) {
-            Some(inner) => of_pool(strategy, self.0.support(inner)),
+            Some(inner) => of_pool(self.0.support(inner)),
             None => self.0.support(strategy),
         }
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         match pooled(strategy) {
-            Some(inner) => of_pool(strategy, self.0.support_for(inner, guest)),
+            Some(inner) => of_pool(self.0.support_for(inner, guest)),
             None => self.0.support_for(strategy, guest),
         }
     }
 
     fn maps_regions(&self, strategy: Strategy) -> Support {
         match pooled(strategy) {
-            Some(inner) => of_pool(strategy, self.0.maps_regions(inner)),
+            Some(inner) => of_pool(self.0.maps_regions(inner)),
             None => self.0.maps_regions(strategy),
         }
     }
@@ -139,8 +136,7 @@ impl Engine for WithPool {
         self.check(strategy, guest)?;
         let module = self.0.load(guest, artifact, inner, config)?;
         stay_first()?;
-        let late = strategy.instance == InstanceFrom::PoolingLate;
-        Ok(Box::new(Pool::new(module, config.instances as usize, late)))
+        Ok(Box::new(Pool::new(module, config.instances as usize)))
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
@@ -185,17 +181,11 @@ struct Pool {
 }
 
 /// Instances that nobody uses now.
-struct Idle {
-    instances: Shelf<Box<dyn Instance>>,
-    /// Whether an instance is reset when it is taken instead of when it is given
-    /// back.
-    late: bool,
-}
+type Idle = Shelf<Box<dyn Instance>>;
 
 impl Pool {
-    fn new(module: Box<dyn Module>, capacity: usize, late: bool) -> Self {
-        let idle = Idle { instances: Shelf::new(capacity), late };
-        Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(idle) }
+    fn new(module: Box<dyn Module>, capacity: usize) -> Self {
+        Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(Shelf::new(capacity)) }
     }
 
     fn module(&self) -> parking_lot::MutexGuard<'_, Box<dyn Module>> {
@@ -218,14 +208,13 @@ impl Module for Pool {
     }
 
     fn effective(&self) -> EffectiveConfig {
-        let when = if self.idle.late { "taken" } else { "returned" };
         self.module().effective().with(
             "pool",
             format!(
                 "Touchstone's, shared by all threads: a thread gets the instance that it returned \
-                 last. Up to {} idle instances, reset when {when}. Instances that stay unused \
+                 last. Up to {} idle instances, reset when returned. Instances that stay unused \
                  release their pages",
-                self.idle.instances.capacity()
+                self.idle.capacity()
             ),
         )
     }
@@ -241,7 +230,7 @@ struct Taken {
 impl Taken {
     /// From the pool, or a new one while all are in use.
     fn take(&self) -> Result<Box<dyn Instance>> {
-        match self.idle.instances.take() {
+        match self.idle.take() {
             Some(instance) => Ok(instance),
             None => self.module.lock().new_instance(),
         }
@@ -252,7 +241,6 @@ impl Instance for Taken {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
         let mut instance = self.take()?;
-        // Finishes the call before, where that was left to us.
         instance.prepare()?;
         *self.instance = Some(instance);
         Ok(())
@@ -267,16 +255,10 @@ impl Instance for Taken {
 
     fn finish(&mut self) -> Result<()> {
         let Some(mut instance) = self.instance.take() else { return Ok(()) };
-        if !self.idle.late {
-            // An instance that cannot be reset is not given back.
-            instance.finish()?;
-        }
-        // One that cannot be reset or shrink is replaced at its next call.
-        let late = self.idle.late;
-        self.idle.instances.put(instance, |unused| {
-            let finished = if late { unused.finish() } else { Ok(()) };
-            drop(finished.and_then(|()| unused.trim()));
-        });
+        // An instance that cannot be reset is not given back; one that cannot be trimmed is replaced
+        // at its next call.
+        instance.finish()?;
+        self.idle.put(instance, |unused| drop(unused.trim()));
         Ok(())
     }
 
@@ -327,16 +309,13 @@ mod tests {
 
     #[test]
     fn instances_go_round() {
-        for name in ["pooling_tracked", "pooling_late_tracked"] {
-            assert_eq!(
-                journal(name),
-                ["compile guest", "load instance_reuse_tracked", "instance", "instance"]
-            );
-        }
+        assert_eq!(
+            journal("pooling_tracked"),
+            ["compile guest", "load instance_reuse_tracked", "instance", "instance"]
+        );
     }
 
-    /// Instances that nobody needs are made clean, where that was left to the next
-    /// call, and let go of their pages.
+    /// Instances that nobody needs let go of their pages once they are clean.
     #[test]
     fn unused_instances_are_trimmed() {
         use std::sync::atomic::{AtomicUsize, Ordering};
@@ -376,24 +355,21 @@ mod tests {
             }
         }
 
-        for late in [false, true] {
-            TRIMMED.store(0, Ordering::Relaxed);
-            let pool = Pool::new(Box::new(Of), 8, late);
-            let export = ExportId::new(0, Abi::Plain);
-            let mut output = Vec::new();
-            let mut all: Vec<_> = (0..3).map(|_| pool.new_instance().unwrap()).collect();
-            for instance in &mut all {
-                instance.prepare().unwrap();
-                let _ = instance.invoke(export, &[], &mut output).unwrap();
-            }
-            for instance in &mut all {
-                instance.finish().unwrap();
-            }
-            for _ in 0..5000 {
-                let _ = all[0].call(export, &[], &mut output).unwrap();
-            }
-            assert_eq!(TRIMMED.load(Ordering::Relaxed), 2, "late: {late}");
+        let pool = Pool::new(Box::new(Of), 8);
+        let export = ExportId::new(0, Abi::Plain);
+        let mut output = Vec::new();
+        let mut all: Vec<_> = (0..3).map(|_| pool.new_instance().unwrap()).collect();
+        for instance in &mut all {
+            instance.prepare().unwrap();
+            let _ = instance.invoke(export, &[], &mut output).unwrap();
         }
+        for instance in &mut all {
+            instance.finish().unwrap();
+        }
+        for _ in 0..5000 {
+            let _ = all[0].call(export, &[], &mut output).unwrap();
+        }
+        assert_eq!(TRIMMED.load(Ordering::Relaxed), 2);
     }
 
     #[test]
@@ -403,9 +379,6 @@ mod tests {
         assert!(matches!(engine.support(strategy("pooling_tracked")), Support::Emulated { .. }));
         let none = MockEngine::new("mock").supporting(|_| Support::unsupported("not here"));
         let engine = WithPool(Box::new(none));
-        assert_eq!(
-            engine.support(strategy("pooling_late_tracked")),
-            Support::unsupported("not here")
-        );
+        assert_eq!(engine.support(strategy("pooling_tracked")), Support::unsupported("not here"));
     }
 }

@@ -14,11 +14,8 @@ pub enum InstanceFrom {
     Reuse,
     /// A new instance each call.
     Recreate,
-    /// A slot from a pool that was reserved beforehand, made clean when it is given
-    /// back.
+    /// A slot from a pool that was reserved beforehand.
     Pooling,
-    /// The same, made clean when it is taken.
-    PoolingLate,
 }
 
 /// How a clean memory comes about.
@@ -40,39 +37,17 @@ pub enum MemoryFrom {
     /// faults do not tell: the pages that the last scan found are compared, and those that
     /// faulted since. No other page can have been written.
     Gated,
-    /// A copy-on-write mapping of an image; the kernel notes which pages are written
-    /// (userfaultfd, asynchronous write-protection). Those are restored in place and
-    /// protected again.
-    WriteProtected,
-    /// As [`Gated`](Self::Gated) while calls write the same pages, and as
-    /// [`CopyOnWrite`](Self::CopyOnWrite) while each call writes others: told from the
-    /// number of pages that were new in the last calls.
-    Auto,
 }
 
 impl MemoryFrom {
     /// Every kind, in the order of the report's columns.
-    pub const ALL: [Self; 7] = [
-        Self::Segments,
-        Self::CopyOnWrite,
-        Self::Resident,
-        Self::Tracked,
-        Self::Gated,
-        Self::WriteProtected,
-        Self::Auto,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Segments, Self::CopyOnWrite, Self::Resident, Self::Tracked, Self::Gated];
 
     /// Whether written pages are restored where they are.
     #[must_use]
     pub const fn restores_in_place(self) -> bool {
         !matches!(self, Self::Segments | Self::CopyOnWrite)
-    }
-
-    /// Whether calls differ from those on a [`Tracked`](Self::Tracked) memory only by how
-    /// written pages are found, and which are kept: of interest where that is the subject.
-    #[must_use]
-    pub const fn is_variant(self) -> bool {
-        matches!(self, Self::Gated | Self::WriteProtected | Self::Auto)
     }
 }
 
@@ -143,7 +118,7 @@ impl Strategy {
         let mut all = vec![Self::INTERPRETED];
         for instance in [InstanceFrom::Reuse, InstanceFrom::Recreate, InstanceFrom::Pooling] {
             for memory in MemoryFrom::ALL {
-                if instance == InstanceFrom::Pooling && memory.is_variant() {
+                if (instance, memory) == (InstanceFrom::Pooling, MemoryFrom::Gated) {
                     continue;
                 }
                 let strategy = Self::new(instance, memory);
@@ -155,7 +130,6 @@ impl Strategy {
                 }
             }
         }
-        all.push(Self::new(InstanceFrom::PoolingLate, MemoryFrom::Tracked));
         all
     }
 
@@ -175,10 +149,7 @@ impl Strategy {
     /// pool of instances that are reset in place.
     #[must_use]
     pub const fn is_touchstone_pool(self) -> bool {
-        matches!(
-            (self.instance, self.memory),
-            (InstanceFrom::Pooling, MemoryFrom::Tracked) | (InstanceFrom::PoolingLate, _)
-        )
+        matches!((self.instance, self.memory), (InstanceFrom::Pooling, MemoryFrom::Tracked))
     }
 
     /// Whether every call runs in an instance that never ran a call before.
@@ -191,7 +162,7 @@ impl Strategy {
         match self.instance {
             InstanceFrom::Interpreted | InstanceFrom::Recreate => true,
             InstanceFrom::Reuse => false,
-            InstanceFrom::Pooling | InstanceFrom::PoolingLate => !self.is_touchstone_pool(),
+            InstanceFrom::Pooling => !self.is_touchstone_pool(),
         }
     }
 
@@ -203,8 +174,9 @@ impl Strategy {
     pub const fn owner(self) -> Owner {
         match (self.instance, self.memory) {
             (InstanceFrom::Recreate, memory) if memory.restores_in_place() => Owner::Touchstone,
-            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, _)
-            | (InstanceFrom::Pooling, MemoryFrom::Tracked) => Owner::Touchstone,
+            (InstanceFrom::Reuse, _) | (InstanceFrom::Pooling, MemoryFrom::Tracked) => {
+                Owner::Touchstone
+            }
             (InstanceFrom::Interpreted | InstanceFrom::Recreate | InstanceFrom::Pooling, _) => {
                 Owner::Runtime
             }
@@ -236,21 +208,16 @@ impl Strategy {
 ///
 /// First what restores only written pages in place, then the runtime's pools, each after
 /// the reuse with the same kind of memory, then plain new instances.
-const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 20] = {
+const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 15] = {
     use {InstanceFrom::*, MemoryFrom::*};
     [
         (Reuse, Tracked),
         (Pooling, Tracked),
-        (PoolingLate, Tracked),
         (Reuse, Gated),
-        (Reuse, Auto),
         (Recreate, Tracked),
         (Recreate, Gated),
-        (Recreate, Auto),
         (Reuse, Resident),
         (Recreate, Resident),
-        (Reuse, WriteProtected),
-        (Recreate, WriteProtected),
         (Pooling, Resident),
         (Reuse, CopyOnWrite),
         (Pooling, CopyOnWrite),
@@ -274,7 +241,6 @@ impl fmt::Display for Strategy {
             InstanceFrom::Reuse => "instance_reuse",
             InstanceFrom::Recreate => "recreate_instance",
             InstanceFrom::Pooling => "pooling",
-            InstanceFrom::PoolingLate => "pooling_late",
         };
         let memory = match (self.memory, self.instance) {
             (MemoryFrom::Segments, _) => "",
@@ -283,8 +249,6 @@ impl fmt::Display for Strategy {
             (MemoryFrom::Resident, _) => "_resident",
             (MemoryFrom::Tracked, _) => "_tracked",
             (MemoryFrom::Gated, _) => "_gated",
-            (MemoryFrom::WriteProtected, _) => "_write_protected",
-            (MemoryFrom::Auto, _) => "_auto",
         };
         let code = match self.code {
             CodeFrom::InProcess => "",

@@ -32,8 +32,6 @@ impl MemoryFrom {
             Self::Resident => ResetMethod::Resident { limit },
             Self::Gated => ResetMethod::Gated { limit },
             Self::Tracked => ResetMethod::Tracked { limit },
-            Self::WriteProtected => ResetMethod::WriteProtected { limit },
-            Self::Auto => ResetMethod::Auto { limit },
         }
     }
 }
@@ -92,16 +90,6 @@ impl Support {
                      from a scan and the thread's page faults, restored in place, then mutable \
                      globals and tables"
                 }
-                MemoryFrom::WriteProtected => {
-                    "one instance on Touchstone's memory, mapped copy-on-write; written pages noted \
-                     by the kernel (userfaultfd) and restored in place, then mutable globals and \
-                     tables"
-                }
-                MemoryFrom::Auto => {
-                    "one instance on Touchstone's memory, mapped copy-on-write; written pages \
-                     restored in place while calls write the same ones, else all dropped, then \
-                     mutable globals and tables"
-                }
             },
         )
     }
@@ -133,15 +121,6 @@ impl Support {
                     "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
                      written pages known from a scan and the thread's page faults, restored in place"
                 }
-                MemoryFrom::WriteProtected => {
-                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
-                     written pages noted by the kernel (userfaultfd) and restored in place"
-                }
-                MemoryFrom::Auto => {
-                    "a new instance each call on Touchstone's recycled memory, mapped copy-on-write; \
-                     written pages restored in place while calls write the same ones, else all \
-                     dropped"
-                }
             },
         )
     }
@@ -170,7 +149,7 @@ impl Strategy {
     fn state_refusal(self, info: &ModuleInfo) -> Option<String> {
         match (self.instance, self.memory) {
             // Touchstone's pool holds instances that are reset in place.
-            (InstanceFrom::Reuse | InstanceFrom::PoolingLate, memory)
+            (InstanceFrom::Reuse, memory)
             | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
                 let has_image = memory != MemoryFrom::Segments;
                 info.reuse_refusal().or_else(|| info.scattered().filter(|_| has_image))

@@ -166,15 +166,12 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
-    /// All of them. Variants of tracked memories only in cases of the overview, without
-    /// precompiled code: `…_gated` in each, `…_write_protected` and `…_auto` in the empty call
-    /// and the one that writes memory.
+    /// All of them; `…_gated` only in cases of the overview, without precompiled code.
     #[default]
     All,
     /// Every strategy whose calls differ from another's: precompiled variants change the
     /// load, and Touchstone's pools return the instances of `instance_reuse_tracked`.
-    /// Without variants of tracked memories, which differ from `…_tracked` only by how written
-    /// pages are found and which are kept.
+    /// Without `…_gated`, which differs from `…_tracked` only by how written pages are found.
     Distinct,
     /// The supported strategy that a user would try first. For cases about the guest's work,
     /// which is the same under every strategy.

@@ -192,11 +192,11 @@ mod tests {
 
     #[test]
     fn the_longest_end_of_a_name_that_is_a_strategy_is_the_strategy() {
-        let [lazy, pool] = ["wasmi_lazy_interpreted", "wasmtime_pooling_late_tracked"]
+        let [lazy, pool] = ["wasmi_lazy_interpreted", "wasmtime_pooling_cow_resident"]
             .map(|name| name.parse::<Executor>().unwrap());
         assert_eq!((&*lazy.engine, &*lazy.strategy.to_string()), ("wasmi_lazy", "interpreted"));
         let found = (&*pool.engine, &*pool.strategy.to_string());
-        assert_eq!(found, ("wasmtime", "pooling_late_tracked"));
+        assert_eq!(found, ("wasmtime", "pooling_cow_resident"));
         for wrong in ["", "wasmtime", "interpreted", "_interpreted", "wasmtime_pooling_warm"] {
             assert!(wrong.parse::<Executor>().is_err(), "{wrong}");
         }

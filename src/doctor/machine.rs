@@ -3,9 +3,7 @@
 use super::Finding;
 use crate::plan::cores;
 use crate::proc::{self, read};
-use touchstone_executor::memory::{
-    KEEP_RESIDENT, ResetMethod, faults_are_logged, pagemap_scan_available, protection_keys,
-};
+use touchstone_executor::memory::{faults_are_logged, pagemap_scan_available, protection_keys};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
@@ -21,7 +19,6 @@ pub(super) fn findings(load: Option<f64>) -> Vec<Finding> {
         pagemap_scan(pagemap_scan_available()),
         fault_log(faults_are_logged()),
         keys(protection_keys()),
-        userfaultfd(ResetMethod::WriteProtected { limit: KEEP_RESIDENT }.refusal()),
         huge_pages(read("/sys/kernel/mm/transparent_hugepage/enabled").as_deref()),
         counters(
             std::path::Path::new("/sys/bus/event_source/devices/cpu").exists(),
@@ -142,19 +139,6 @@ fn keys(count: usize) -> Finding {
     }
 }
 
-fn userfaultfd(refusal: Option<&str>) -> Finding {
-    const NAME: &str = "userfaultfd";
-    match refusal {
-        None => Finding::good(NAME, "available"),
-        Some(reason) => Finding::missing(
-            NAME,
-            reason,
-            "write_protected strategies are refused: use Linux 6.7 or newer, and set \
-             vm.unprivileged_userfaultfd to 1 or lift the sandbox's rule",
-        ),
-    }
-}
-
 fn huge_pages(found: Option<&str>) -> Finding {
     const NAME: &str = "transparent huge pages";
     match found.and_then(proc::huge_pages) {
@@ -220,7 +204,6 @@ mod tests {
             (fault_log(false), Missing),
             (keys(4), Good),
             (keys(0), Missing),
-            (userfaultfd(Some("no")), Missing),
         ] {
             assert_eq!(found.verdict, verdict, "{found:?}");
         }

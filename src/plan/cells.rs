@@ -3,7 +3,7 @@
 use crate::case::init::InitError;
 use crate::case::{Case, GuestName, Guests, Without, hex};
 use crate::plan::cores;
-use crate::record::{CellKey, InitFacts, Refusal, Role, Status, Sweep, WorkFacts};
+use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts};
 use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
@@ -206,17 +206,14 @@ pub fn crowded(threads: usize) -> String {
 
 /// `true` if the sweep of a case includes a strategy.
 ///
-/// Precompiled variants and Touchstone's pools cost the same per call as another strategy. Variants
-/// of tracked memories differ in how they find written pages, which only the cases of the overview
-/// compare.
+/// Precompiled variants and Touchstone's pools cost the same per call as another strategy. Gated
+/// memories differ from tracked ones in how they find written pages, which only the cases of the
+/// overview compare.
 fn is_asked(case: &Case, strategy: Strategy) -> bool {
     let is_distinct = !strategy.is_precompiled() && !strategy.is_touchstone_pool();
     match (case.sweep, strategy.memory) {
         (Sweep::All, MemoryFrom::Gated) => is_distinct && case.role.is_some(),
-        (Sweep::All, memory) if memory.is_variant() => {
-            is_distinct && matches!(case.role, Some(Role::EmptyCall | Role::DirtyMemory))
-        }
-        (Sweep::Distinct, memory) if memory.is_variant() => false,
+        (Sweep::Distinct, MemoryFrom::Gated) => false,
         (Sweep::All, _) => true,
         (Sweep::Distinct | Sweep::Preferred, _) => is_distinct,
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::{CodeFrom, Engine, Owner, Support};
+use touchstone_executor::{CodeFrom, Engine, MemoryFrom, Owner, Support};
 
 /// A comparison with the cells of its two sides.
 #[derive(Clone)]
@@ -259,7 +259,7 @@ impl Entry {
                 && cell.key.threads == threads
                 && cell.key.strategy.code == CodeFrom::InProcess
                 // `…_resident` shows the adapter's part.
-                && !cell.key.strategy.memory.is_variant()
+                && cell.key.strategy.memory != MemoryFrom::Gated
         });
         let executors = cells.clone().map(|cell| cell.key.executor());
         Ok(match baseline {

@@ -231,7 +231,7 @@ fn what_is_wrong_in_the_file_is_named_with_its_line() {
 fn a_raw_reference_judges_what_runs_in_process_on_one_thread() {
     let place = Place::new("[1, 2]");
     let engine = MockEngine::new("raw").supporting(|strategy| match strategy.instance {
-        InstanceFrom::Pooling | InstanceFrom::PoolingLate => Support::unsupported("no pool"),
+        InstanceFrom::Pooling => Support::unsupported("no pool"),
         _ => Support::Native,
     });
     let all: [Arc<dyn Engine>; 2] = [Arc::new(WithRaw(engine)), Arc::new(MockEngine::new("plain"))];

@@ -9,7 +9,7 @@ use touchstone::plan::{Cell, Filter, Plan};
 use touchstone::record::{Role, Status, Sweep};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, Strategy, Support};
+use touchstone_executor::{Engine, MemoryFrom, Strategy, Support};
 
 const SUITE: &str = r#"
 [suite]
@@ -144,7 +144,7 @@ fn titles_are_the_first_part_of_the_names() {
 fn a_sweep_says_under_which_strategies_a_case_is_run() {
     let cases = load(SUITE).unwrap();
     let plan = plan(&cases, &engines([&MockEngine::new("mock")]));
-    let is_variant = |strategy: Strategy| strategy.memory.is_variant();
+    let is_variant = |strategy: Strategy| strategy.memory == MemoryFrom::Gated;
     let all = Strategy::all().into_iter();
     let all = all.filter(|strategy| !is_variant(*strategy));
     let nothing = of(&plan, "nothing", "guest-one");

@@ -67,7 +67,7 @@ impl Class {
             let class = match strategy.instance {
                 InstanceFrom::Interpreted | InstanceFrom::Recreate => Self::Plain,
                 InstanceFrom::Reuse => Self::Reuse,
-                InstanceFrom::Pooling | InstanceFrom::PoolingLate => Self::Pool,
+                InstanceFrom::Pooling => Self::Pool,
             };
             class == self
                 && strategy.code == code

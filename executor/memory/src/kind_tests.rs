@@ -3,7 +3,6 @@
 
 use super::tests::{SIZE, content, fresh, resident};
 use super::*;
-use std::io::Read;
 
 /// New memories of the kinds that go by the faults of a thread, where this machine can do them.
 fn memories_by_faults() -> impl Iterator<Item = (ResetMethod, Memory)> {
@@ -239,7 +238,7 @@ fn pages_that_the_last_call_wrote_stay_before_others() {
 fn last_written_pages_stay_before_others() {
     let (limit, step) = (64, 4);
     for kind in super::test_support::keeping(limit * host_page()) {
-        if matches!(kind, ResetMethod::WriteProtected { .. }) || !pagemap_scan_available() {
+        if !pagemap_scan_available() {
             continue;
         }
         let size = 512 * host_page();
@@ -259,47 +258,6 @@ fn last_written_pages_stay_before_others() {
         // Some calls may have further faults: where a kind changes its way, or of other code.
         let few = faults[20..].iter().filter(|faults| **faults <= 2 * step as u64).count();
         assert!(few >= 30, "{kind}: {faults:?}");
-    }
-}
-
-/// What the kernel has noted is what was written since the last reset, by whom ever.
-#[test]
-#[cfg_attr(miri, ignore = "needs userfaultfd")]
-fn a_write_protected_memory_knows_exactly_what_was_written() {
-    let kind = ResetMethod::WriteProtected { limit: 1 << 20 };
-    if kind.refusal().is_some() {
-        return;
-    }
-    let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
-    let mut memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
-    let fresh = fresh(SIZE);
-    let page = host_page();
-    let written = |memory: &mut Memory| memory.resetter().unwrap().kept();
-    for round in 0..4 {
-        // The first pages are the image's, the next ones are not.
-        for pages in [1, 3, 20, 0] {
-            for index in 0..pages {
-                memory.bytes_mut()[(index + round) * page + 9] = 201;
-            }
-            assert_eq!(written(&mut memory), pages, "round {round}");
-            memory.reset().unwrap();
-            assert_eq!(written(&mut memory), 0, "round {round}");
-        }
-        assert!(memory.bytes_mut() == fresh);
-        assert_eq!(written(&mut memory), 0, "reading is no writing");
-        std::thread::scope(|scope| {
-            scope.spawn(|| memory.bytes_mut()[40 * page] = 1);
-        });
-        let mut zeros = std::fs::File::open("/dev/zero").unwrap();
-        zeros.read_exact(&mut memory.bytes_mut()[42 * page - 1..][..2]).unwrap();
-        assert_eq!(written(&mut memory), 3, "round {round}");
-        memory.reset().unwrap();
-        // Dropped pages come back with two faults at most, and are noted.
-        memory.trim().unwrap();
-        memory.bytes_mut()[2 * page] = 77;
-        assert_eq!(written(&mut memory), 1, "round {round}");
-        memory.reset().unwrap();
-        assert!(memory.bytes_mut() == fresh);
     }
 }
 

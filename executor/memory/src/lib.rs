@@ -8,8 +8,7 @@
 //! those in place: [`Resident`](ResetMethod::Resident) asks the kernel on every reset,
 //! [`Gated`](ResetMethod::Gated) only when the thread's page faults since the last one do not tell,
 //! [`Tracked`](ResetMethod::Tracked) keeps a list that grows by a write fault when a page is
-//! written that was not in it yet, and [`WriteProtected`](ResetMethod::WriteProtected) has the
-//! kernel note each page's first write. [`Auto`](ResetMethod::Auto) restores pages while calls
+//! written that was not in it yet. [`Auto`](ResetMethod::Auto) restores pages while calls
 //! write the same ones, and drops them while each call writes others.
 //!
 //! | module | idea |
@@ -19,11 +18,10 @@
 //! | `keys`, `growth` | opening what a memory grows by without system calls |
 //! | `pages` | what is done to pages |
 //! | `compare` | storing only what differs |
-//! | `ages`, `epochs` | how long a page is kept that nobody writes |
+//! | `ages` | how long a page is kept that nobody writes |
 //! | `rule` | when keeping pages pays |
 //! | `pagemap` | asking the kernel which pages were written |
 //! | `faults`, `fault_log` | whether there is a reason to ask |
-//! | `write_protect` | having the kernel note what is written |
 //! | `process` | telling a child of a fork from its parent |
 //! | `tracked`, `signals` | noticing the first write to a page |
 //! | `open_pages`, `registry` | which pages were written, of which memory |
@@ -37,7 +35,6 @@ mod ages;
 mod compare;
 #[cfg(test)]
 mod defect_tests;
-mod epochs;
 mod error;
 mod fault_log;
 #[cfg(test)]
@@ -79,7 +76,6 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 mod tracked;
-mod write_protect;
 
 pub use error::{Error, Result};
 pub use faults::{UsedOn, are_logged as faults_are_logged, note_foreign_writes};

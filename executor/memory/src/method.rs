@@ -1,6 +1,6 @@
 //! The kinds of reset.
 
-use super::{faults, pagemap_scan_available, tracking_available, write_protect};
+use super::{faults, pagemap_scan_available, tracking_available};
 use std::fmt;
 
 /// How a used memory is brought back.
@@ -48,17 +48,6 @@ pub enum ResetMethod {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
-    /// The kernel notes which pages are written (userfaultfd, asynchronous
-    /// write-protection), and opens each for its first write. `PAGEMAP_SCAN` lists those
-    /// that were written since the last reset; they are restored in place and protected
-    /// again. Clean pages are not compared.
-    ///
-    /// Threads, system calls and other processes may write. Buffers that devices write to
-    /// must not be pinned in the memory over a reset (`io_uring`'s registered buffers).
-    WriteProtected {
-        /// Bytes that stay mapped at most.
-        limit: usize,
-    },
     /// As [`Gated`](Self::Gated); where the kernel does not log page faults, as
     /// [`Tracked`](Self::Tracked) while calls write few pages and always the same. After eight calls most of whose pages were new, all pages are
     /// dropped in each reset, and after 256 to 8,192 calls it is tried again whether to keep
@@ -88,7 +77,6 @@ impl ResetMethod {
             Self::Resident { limit }
             | Self::Gated { limit }
             | Self::Tracked { limit }
-            | Self::WriteProtected { limit }
             | Self::Auto { limit } => Some(limit),
         }
     }
@@ -105,7 +93,6 @@ impl ResetMethod {
             Self::Gated { .. } | Self::Auto { .. } if !faults::is_counted() => {
                 Some("this kernel does not count the page faults of threads")
             }
-            Self::WriteProtected { .. } => write_protect::refusal(),
             Self::Tracked { .. } if !tracking_available() => {
                 Some("the handler of SIGSEGV cannot be ours in this process")
             }
@@ -135,14 +122,6 @@ impl fmt::Display for ResetMethod {
                 known_from_faults(),
                 mib(limit),
                 super::ages::PATIENCE
-            ),
-            Self::WriteProtected { limit } => write!(
-                f,
-                "written pages noted by the kernel (userfaultfd, asynchronous write-protection), \
-                 found with PAGEMAP_SCAN and restored in place, up to {} MiB, the rest dropped; \
-                 pages not written for {} calls or more are dropped",
-                mib(limit),
-                super::epochs::LENGTH
             ),
             Self::Auto { limit } => write!(
                 f,
@@ -205,7 +184,6 @@ mod tests {
             (ResetMethod::Gated { limit }, scans && counts),
             (ResetMethod::Auto { limit }, scans && counts),
             (ResetMethod::Tracked { limit }, tracking_available()),
-            (ResetMethod::WriteProtected { limit }, write_protect::refusal().is_none()),
         ] {
             assert_eq!(kind.refusal().is_none(), can, "{kind:?}");
             assert!(can || !needs_all, "{kind:?}: {:?}", kind.refusal());

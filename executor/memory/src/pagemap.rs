@@ -11,9 +11,6 @@ use std::sync::LazyLock;
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`, with its 96 bytes.
 const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
-const PM_SCAN_WP_MATCHING: u64 = 1 << 0;
-const PM_SCAN_CHECK_WPASYNC: u64 = 1 << 1;
-const PAGE_IS_WRITTEN: u64 = 1 << 1;
 const PAGE_IS_FILE: u64 = 1 << 2;
 const PAGE_IS_PRESENT: u64 = 1 << 3;
 const PAGE_IS_SWAPPED: u64 = 1 << 4;
@@ -71,7 +68,7 @@ static PAGEMAP: LazyLock<Option<OwnFile>> = LazyLock::new(|| {
     let page = super::host_page();
     let probe = Box::new([0_u8; 1]);
     let start = (probe.as_ptr() as usize & !(page - 1)) as u64;
-    ask(&map, Search::Own, start, start + page as u64, &mut [Region::default()]).ok()?;
+    ask(&map, start, start + page as u64, &mut [Region::default()]).ok()?;
     Some(map)
 });
 
@@ -104,83 +101,38 @@ impl Scan {
     }
 }
 
-/// Which pages a scan reports. None reports what is the file's under them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Search {
-    /// Those that hold something else than the file under them: present or swapped out. In
-    /// a private mapping those are the pages that were written, and the pages of anonymous
-    /// memory that were read ([`Region::is_shared_zeros`]).
-    Own,
-    /// Of those, the ones that were written or became present since a scan with
-    /// [`Protect`](Self::Protect) reported them. An error where the range is not registered
-    /// for that ([`write_protect`](super::write_protect)).
-    Written,
-    /// The same, and protects each page that it reports.
-    Protect,
-}
-
-impl Search {
-    fn flags(self) -> u64 {
-        match self {
-            Self::Own => 0,
-            Self::Written => PM_SCAN_CHECK_WPASYNC,
-            Self::Protect => PM_SCAN_CHECK_WPASYNC | PM_SCAN_WP_MATCHING,
-        }
-    }
-
-    fn needed(self) -> u64 {
-        match self {
-            Self::Own => 0,
-            Self::Written | Self::Protect => PAGE_IS_WRITTEN,
-        }
-    }
-}
-
-/// Runs of pages in `start..end` that the search is for. Goes on until the regions are
-/// full.
-pub(super) fn scan(
-    search: Search,
-    start: u64,
-    end: u64,
-    regions: &mut [Region],
-) -> std::io::Result<Scan> {
+/// Runs of pages in `start..end` that hold something else than the file under them: present or
+/// swapped out. In a private mapping those are the pages that were written, and the pages of
+/// anonymous memory that were read ([`Region::is_shared_zeros`]). Goes on until the regions are full.
+pub(super) fn scan(start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
     let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
-    ask(map, search, start, end, regions)
+    ask(map, start, end, regions)
 }
 
-/// Calls `found` for each run of pages in a range that the search is for, in ascending order.
+/// Calls `found` for each run of pages in a range that [`scan`] finds, in ascending order.
 pub(super) fn each_region(
-    search: Search,
     range: Range<u64>,
     mut found: impl FnMut(&Region),
 ) -> std::io::Result<()> {
     let mut regions = [Region::default(); REGIONS];
     let mut from = range.start;
     while from < range.end {
-        let scan = scan(search, from, range.end, &mut regions)?;
+        let scan = scan(from, range.end, &mut regions)?;
         regions[..scan.found].iter().for_each(&mut found);
         from = scan.next(from)?;
     }
     Ok(())
 }
 
-fn ask(
-    map: &OwnFile,
-    search: Search,
-    start: u64,
-    end: u64,
-    regions: &mut [Region],
-) -> std::io::Result<Scan> {
+fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
     let mut arguments = ScanArguments {
         size: size_of::<ScanArguments>() as u64,
-        flags: search.flags(),
         start,
         end,
         vec: regions.as_mut_ptr() as u64,
         vec_len: regions.len() as u64,
         category_inverted: PAGE_IS_FILE,
-        category_mask: PAGE_IS_FILE | search.needed(),
-        // Absent pages count as written otherwise.
+        category_mask: PAGE_IS_FILE,
         category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
         return_mask: PAGE_IS_PFNZERO,
         ..ScanArguments::default()

@@ -27,7 +27,6 @@ fn kinds() -> Vec<ResetMethod> {
         ResetMethod::Resident { limit },
         ResetMethod::Gated { limit },
         ResetMethod::Tracked { limit },
-        ResetMethod::WriteProtected { limit },
         ResetMethod::Auto { limit },
     ];
     all.into_iter().filter(|reset| reset.refusal().is_none()).collect()

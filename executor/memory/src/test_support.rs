@@ -2,7 +2,7 @@
 //! has, and what the kernel says about a memory.
 
 use super::ResetMethod;
-use super::pagemap::{self, Search};
+use super::pagemap;
 use std::ops::Range;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -17,7 +17,6 @@ pub(super) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
         ResetMethod::Resident { limit },
         ResetMethod::Gated { limit },
         ResetMethod::Tracked { limit },
-        ResetMethod::WriteProtected { limit },
         ResetMethod::Auto { limit },
     ];
     kinds.into_iter().filter(|kind| kind.refusal().is_none())
@@ -53,18 +52,9 @@ pub(super) fn passes(name: &str) -> bool {
 /// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
 /// all share).
 pub(super) fn own_bytes(base: usize, size: usize) -> usize {
-    bytes(Search::Own, base, size)
-}
-
-/// Pages of a memory that were written since its last reset, where the kernel notes that.
-pub(super) fn written_pages(base: usize, size: usize) -> usize {
-    bytes(Search::Written, base, size) / super::host_page()
-}
-
-fn bytes(search: Search, base: usize, size: usize) -> usize {
     let mut pages = 0;
     let range = base as u64..(base + size) as u64;
-    pagemap::each_region(search, range, |region| {
+    pagemap::each_region(range, |region| {
         if !region.is_shared_zeros() {
             pages += region.pages(base as u64).len();
         }

@@ -246,9 +246,7 @@ fn a_heavy_call_is_forgotten_by_the_tenth_light_one() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn pages_written_with_their_clean_content_come_back_less_and_less() {
-    // Each write to a page that is protected again faults.
-    let is_protected = |kind: &ResetMethod| matches!(kind, ResetMethod::WriteProtected { .. });
-    for kind in keeping(1 << 20).into_iter().filter(|kind| !is_protected(kind)) {
+    for kind in keeping(1 << 20) {
         let template = MemoryTemplate::new(content(SIZE), kind).unwrap();
         let mut memory = Memory::new(Some(&template), SIZE, SIZE).unwrap();
         let mut call = || {

@@ -25,7 +25,9 @@ fn both_spellings_of_resident_are_understood() {
         "recreate_instance_cow_resident_precompiled".parse(),
         Ok(Strategy::new(InstanceFrom::Recreate, MemoryFrom::Resident).precompiled())
     );
-    assert!("pooling_warm".parse::<Strategy>().is_err());
+    for unknown in ["pooling_warm", "instance_reuse_auto", "pooling_late_tracked"] {
+        assert!(unknown.parse::<Strategy>().is_err(), "{unknown}");
+    }
 }
 
 #[test]
@@ -44,20 +46,15 @@ fn new_instances_and_owners_are_told_by_the_strategy() {
         ("instance_reuse_resident", false, Touchstone),
         ("instance_reuse_tracked", false, Touchstone),
         ("instance_reuse_gated", false, Touchstone),
-        ("instance_reuse_write_protected", false, Touchstone),
-        ("instance_reuse_auto", false, Touchstone),
         ("recreate_instance", true, Runtime),
         ("recreate_instance_cow", true, Runtime),
         ("recreate_instance_resident", true, Touchstone),
         ("recreate_instance_tracked", true, Touchstone),
         ("recreate_instance_gated", true, Touchstone),
-        ("recreate_instance_write_protected", true, Touchstone),
-        ("recreate_instance_auto", true, Touchstone),
         ("pooling", true, Runtime),
         ("pooling_cow", true, Runtime),
         ("pooling_cow_resident", true, Runtime),
         ("pooling_tracked", false, Touchstone),
-        ("pooling_late_tracked", false, Touchstone),
     ] {
         for strategy in [named(name), named(name).precompiled()] {
             assert_eq!(strategy.is_new_instance(), is_new, "{strategy}");
@@ -85,16 +82,11 @@ fn what_restores_written_pages_in_place_is_preferred() {
     let wanted = [
         "instance_reuse_tracked",
         "pooling_tracked",
-        "pooling_late_tracked",
         "instance_reuse_gated",
-        "instance_reuse_auto",
         "recreate_instance_tracked",
         "recreate_instance_gated",
-        "recreate_instance_auto",
         "instance_reuse_resident",
         "recreate_instance_resident",
-        "instance_reuse_write_protected",
-        "recreate_instance_write_protected",
         "pooling_cow_resident",
         "instance_reuse_cow",
         "pooling_cow",

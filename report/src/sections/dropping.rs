@@ -78,7 +78,7 @@ fn advice(points: &PointBook) -> String {
             says: "has signal handlers of its own",
             drift: "same",
             // Write faults are signals, for which Touchstone's handler must be the topmost.
-            takes: |memory| !matches!(memory, MemoryFrom::Tracked | MemoryFrom::Auto),
+            takes: |memory| memory != MemoryFrom::Tracked,
         },
         Host {
             says: "serves guests that write other pages in each call",

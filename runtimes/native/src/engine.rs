@@ -47,9 +47,7 @@ impl Engine for Native {
         }
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::unsupported("nothing is interpreted here"),
-            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
-                Support::unsupported("there is no runtime with a pool")
-            }
+            (InstanceFrom::Pooling, _) => Support::unsupported("there is no runtime with a pool"),
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Emulated {
                 how: "Touchstone's memory, made for each call; the data segments are copied in",
             },

@@ -15,7 +15,7 @@ const SLOTS: u32 = 64;
 
 /// Which of the executor's four strategies it is, or why none.
 fn instantiation(strategy: Strategy) -> Result<InstantiationStrategy, &'static str> {
-    use InstanceFrom::{Interpreted, Pooling, PoolingLate, Recreate, Reuse};
+    use InstanceFrom::{Interpreted, Pooling, Recreate, Reuse};
     use MemoryFrom::{CopyOnWrite, Segments};
     match (strategy.instance, strategy.memory) {
         (Recreate, Segments) => Ok(InstantiationStrategy::RecreateInstance),
@@ -25,7 +25,7 @@ fn instantiation(strategy: Strategy) -> Result<InstantiationStrategy, &'static s
         (Interpreted, _) => Err("a new instance each call is called recreate_instance here"),
         (Reuse, _) => Err("it makes a new instance for each call; reuse in place was removed \
                            from it"),
-        (Recreate | Pooling | PoolingLate, _) => {
+        (Recreate | Pooling, _) => {
             Err("it neither takes a memory nor has a setting to keep pages resident")
         }
     }

@@ -78,9 +78,7 @@ impl Engine for TinyWasm {
             }
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
-            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
-                Support::unsupported("tinywasm has no pooling allocator")
-            }
+            (InstanceFrom::Pooling, _) => Support::unsupported("tinywasm has no pooling allocator"),
         }
     }
 

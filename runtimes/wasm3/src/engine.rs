@@ -50,9 +50,7 @@ impl Engine for Wasm3 {
         }
         let support = match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Support::Native,
-            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
-                Support::unsupported("Wasm3 has no pooling allocator")
-            }
+            (InstanceFrom::Pooling, _) => Support::unsupported("Wasm3 has no pooling allocator"),
             (InstanceFrom::Recreate, MemoryFrom::Segments) => {
                 Support::unsupported("`interpreted` already makes a new instance per call")
             }

@@ -94,9 +94,7 @@ impl Engine for WasmEdge {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
-            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
-                Support::unsupported("WasmEdge has no pooling allocator")
-            }
+            (InstanceFrom::Pooling, _) => Support::unsupported("WasmEdge has no pooling allocator"),
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
             // One instance after the other imports the memory, over which the image is mapped.
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),

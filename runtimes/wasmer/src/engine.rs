@@ -51,9 +51,7 @@ impl Engine for Wasmer {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
-            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
-                Support::unsupported("Wasmer has no pooling allocator")
-            }
+            (InstanceFrom::Pooling, _) => Support::unsupported("Wasmer has no pooling allocator"),
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
             (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),

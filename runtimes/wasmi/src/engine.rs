@@ -95,9 +95,7 @@ impl Engine for Wasmi {
                 "wasmi zero-fills every memory that a new instance gets, so none can start from \
                  an image",
             ),
-            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
-                Support::unsupported("wasmi has no pooling allocator")
-            }
+            (InstanceFrom::Pooling, _) => Support::unsupported("wasmi has no pooling allocator"),
             // Lent through `Memory::new_static`.
             (InstanceFrom::Reuse, memory) => {
                 Support::reset_in_place(memory).unless(record::refusal())

@@ -114,7 +114,7 @@ impl Engine for Wasmtime {
             | (InstanceFrom::Pooling, MemoryFrom::Segments | MemoryFrom::CopyOnWrite) => {
                 Support::Native
             }
-            (InstanceFrom::Pooling | InstanceFrom::PoolingLate, _) => {
+            (InstanceFrom::Pooling, _) => {
                 Support::unsupported("Wasmtime's pool does not know of tracked memories")
             }
         }

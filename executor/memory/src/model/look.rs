@@ -23,9 +23,7 @@ pub(super) fn most_resident(reset: ResetMethod, size: usize) -> usize {
         // It writes its content.
         ResetMethod::Segments => size,
         ResetMethod::Drop => 0,
-        ResetMethod::Resident { limit }
-        | ResetMethod::Gated { limit }
-        | ResetMethod::WriteProtected { limit } => limit,
+        ResetMethod::Resident { limit } | ResetMethod::Gated { limit } => limit,
         // Pages that are open, and pages that rest.
         ResetMethod::Tracked { limit } | ResetMethod::Auto { limit } => 2 * limit,
     }

@@ -46,7 +46,6 @@ impl World {
             2 => Just(ResetMethod::Drop),
             4 => limit.clone().prop_map(|limit| ResetMethod::Resident { limit }),
             6 => limit.clone().prop_map(|limit| ResetMethod::Gated { limit }),
-            6 => limit.clone().prop_map(|limit| ResetMethod::WriteProtected { limit }),
             6 => limit.clone().prop_map(|limit| ResetMethod::Auto { limit }),
             8 => limit.prop_map(|limit| ResetMethod::Tracked { limit }),
         ]

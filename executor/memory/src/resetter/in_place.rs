@@ -2,7 +2,7 @@
 //! and those that the kernel says were written.
 
 use super::super::ages::Verdict;
-use super::super::pagemap::{self, Region, Search};
+use super::super::pagemap::{self, Region};
 use super::super::rule::Seen;
 use super::super::{Image, host_page, mappings, pagemap_scan_available, pages};
 use super::{CALM, Resetter};
@@ -224,7 +224,7 @@ impl Resetter {
         let mut idle = std::mem::take(&mut self.idle);
         'memory: while from < end {
             let at = start + from as u64;
-            let scan = pagemap::scan(Search::Own, at, start + end as u64, &mut regions)
+            let scan = pagemap::scan(at, start + end as u64, &mut regions)
                 .map_err(Error::system("cannot ask which pages were written"))?;
             for region in &regions[..scan.found] {
                 let found = region.pages(start);
@@ -292,7 +292,7 @@ impl Resetter {
     ) -> Result<()> {
         let start = self.base as u64;
         let addresses = start + range.start as u64..start + range.end as u64;
-        pagemap::each_region(Search::Own, addresses, |region| {
+        pagemap::each_region(addresses, |region| {
             if !region.is_shared_zeros() {
                 region.pages(start).for_each(&mut found);
             }

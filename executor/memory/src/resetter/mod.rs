@@ -3,7 +3,6 @@
 mod gate;
 mod grown;
 mod in_place;
-mod protected;
 
 use super::ages::Ages;
 use super::compare::Compare;
@@ -14,7 +13,6 @@ use super::tracked::Tracked;
 use super::{MemoryTemplate, ResetMethod, faults, host_page, pages};
 use crate::error::{Error, Result};
 use gate::Gate;
-use protected::Protected;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -56,8 +54,6 @@ pub struct Resetter {
     /// For [`ResetMethod::Auto`].
     rule: Rule,
     watch: Watch,
-    /// For [`ResetMethod::WriteProtected`].
-    protected: Protected,
     /// For [`ResetMethod::Tracked`] and [`ResetMethod::Auto`], unless too many memories are tracked already.
     tracked: Option<Arc<Tracked>>,
     /// Pages that are watched again but still resident (and clean), or were opened
@@ -174,7 +170,6 @@ impl Resetter {
             notes_threads: false,
             rule: Rule::new(),
             watch: Watch::new(),
-            protected: Protected::default(),
             tracked: None,
             resting: Vec::new(),
             rest_until: 0,
@@ -185,13 +180,6 @@ impl Resetter {
             broken: false,
             _held: held,
         };
-        if matches!(resetter.template.reset, ResetMethod::WriteProtected { .. }) {
-            // SAFETY: the caller owns the range.
-            unsafe {
-                pages::make_small(base, size)?;
-                resetter.register(size)?;
-            }
-        }
         let listed = match resetter.template.reset {
             ResetMethod::Tracked { limit } => Some(limit / host_page()),
             // A log tells at least as much, and its faults cost less.
@@ -269,8 +257,8 @@ impl Resetter {
     ///
     /// # Safety
     ///
-    /// Nobody may hold a reference into the memory or run on it. What [`ResetMethod::Gated`] and
-    /// [`ResetMethod::WriteProtected`] say about others that write must be true where the memory
+    /// Nobody may hold a reference into the memory or run on it. What [`ResetMethod::Gated`] says
+    /// about others that write must be true where the memory
     /// is of such a kind, or its [threads are noted](Self::note_threads), or it is not clean
     /// afterwards.
     ///
@@ -316,8 +304,6 @@ impl Resetter {
             ResetMethod::Gated { limit } => unsafe { self.reset_gated(size, limit) }.map(drop),
             // SAFETY: the caller's promise.
             ResetMethod::Auto { limit } => unsafe { self.reset_auto(size, limit) },
-            // SAFETY: the caller's promise.
-            ResetMethod::WriteProtected { limit } => unsafe { self.reset_protected(size, limit) },
             // SAFETY: the caller's promise.
             ResetMethod::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
         }
@@ -400,17 +386,8 @@ impl Resetter {
     #[cold]
     unsafe fn drop_all(&mut self) -> Result<()> {
         let size = self.template.size();
-        if matches!(self.template.reset, ResetMethod::WriteProtected { .. }) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                self.register(size)?;
-                self.drop_protected(0, size / host_page())?;
-            }
-            self.protected.epochs.start_over();
-        } else {
-            // SAFETY: the caller's promise; the memory is clean when its pages are dropped.
-            unsafe { pages::discard(self.base, size) }?;
-        }
+        // SAFETY: the caller's promise; the memory is clean when its pages are dropped.
+        unsafe { pages::discard(self.base, size) }?;
         self.ages.forget_all();
         self.gate.forget();
         self.resting.clear();
@@ -455,9 +432,6 @@ impl Resetter {
     /// Pages that the next reset will compare.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        if matches!(self.template.reset, ResetMethod::WriteProtected { .. }) {
-            return super::test_support::written_pages(self.base as usize, self.template.size());
-        }
         match &self.tracked {
             Some(tracked) if !tracked.pages.overflowed() => tracked.pages.listed(),
             _ => self.ages.kept(),
