@@ -23,8 +23,6 @@ use crate::{Signature, Value, ValueType};
 use std::fmt;
 use std::str::FromStr;
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
-
 /// A calling convention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -137,7 +135,9 @@ impl FromStr for Abi {
 pub trait Live {
     /// The linear memory; empty if the module has none. Where there are [`rights`](Self::rights),
     /// this thread must have them as long as it uses it.
-    fn memory(&mut self) -> &mut [u8];
+    fn memory(&mut self) -> &mut [u8] {
+        self.memory_and_host().0
+    }
 
     /// The same for everybody; `None` if the module has none.
     fn shown_memory(&mut self) -> Option<&[u8]> {
@@ -153,12 +153,15 @@ pub trait Live {
     fn grow_memory(&mut self, pages: u32) -> bool;
 
     /// Allocator, input and log of this instance.
-    fn host(&mut self) -> &mut HostState;
+    fn host(&mut self) -> &mut HostState {
+        self.memory_and_host().1
+    }
 
     /// Memory and host state at once.
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState);
 
-    /// Calls an export of Substrate's signature.
+    /// Calls an export of Substrate's signature. The default is [`call_plain`](Self::call_plain),
+    /// for runtimes that have no faster way.
     ///
     /// # Errors
     ///
@@ -168,7 +171,15 @@ pub trait Live {
         index: u32,
         pointer: u32,
         length: u32,
-    ) -> Result<Result<u64, Trap>>;
+    ) -> Result<Result<u64, Trap>> {
+        let params = [Value::I32(pointer.cast_signed()), Value::I32(length.cast_signed())];
+        let mut results = [Value::I64(0)];
+        let ended = self.call_plain(index, &params, &mut results)?;
+        match results {
+            [Value::I64(packed)] => Ok(ended.map(|()| packed.cast_unsigned())),
+            _ => Err(Error::FOREIGN_HANDLE),
+        }
+    }
 
     /// Calls an export with values, of which no reference is opaque. `results` has the right number
     /// of entries, each of its type.
@@ -214,7 +225,7 @@ pub fn invoke<L: Live>(
         Abi::Bytes => bytes(live, export, input, output)?,
         Abi::Plain => plain(live, export.index, input, output)?,
         Abi::Wasi => program(live, export.index, input, output)?,
-        Abi::Typed | Abi::Codec => return Err(FOREIGN),
+        Abi::Typed | Abi::Codec => return Err(Error::FOREIGN_HANDLE),
     };
     Ok(match ended {
         Ok(()) => Outcome::Returned,
@@ -284,7 +295,7 @@ fn plain<L: Live>(
     input: &[u8],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
-    let signature = live.signature(index).ok_or(FOREIGN)?;
+    let signature = live.signature(index).ok_or(Error::FOREIGN_HANDLE)?;
     let needed: usize = signature.params.iter().map(|ty| ty.size()).sum();
     if needed != input.len() {
         return Ok(Err(refuse(format!(
@@ -329,7 +340,7 @@ fn bytes<L: Live>(
     input: &[u8],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
-    let allocator = export.allocator().ok_or(FOREIGN)?;
+    let allocator = export.allocator().ok_or(Error::FOREIGN_HANDLE)?;
     let Ok(length) = u32::try_from(input.len()) else {
         return Ok(Err(refuse("it is larger than 4 GiB".to_owned())));
     };
@@ -338,7 +349,7 @@ fn bytes<L: Live>(
     if let Err(trap) = live.call_plain(allocator, &[size], &mut given)? {
         return Ok(Err(trap));
     }
-    let [Value::I32(start)] = given else { return Err(FOREIGN) };
+    let [Value::I32(start)] = given else { return Err(Error::FOREIGN_HANDLE) };
     let pointer = start as u32;
     let (memory, host) = live.memory_and_host();
     let memory = host.own(memory);
@@ -358,7 +369,7 @@ fn values<L: Live>(
     params: &[Value],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
-    let signature = live.signature(index).ok_or(FOREIGN)?;
+    let signature = live.signature(index).ok_or(Error::FOREIGN_HANDLE)?;
     // Most have no result, and go without an allocation.
     if signature.results.is_empty() {
         return live.call_plain(index, params, &mut []);

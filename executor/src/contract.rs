@@ -3,15 +3,14 @@
 use crate::Features;
 use crate::Signature;
 use crate::abi::{ALLOCATOR, Abi};
-use crate::code::CompiledCode;
+use crate::artifact::Artifact;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
-use crate::folder::{ArtifactFolder, ArtifactKey};
+use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
 use crate::strategy::{CodeFrom, Strategy};
 use crate::support::Support;
-use std::any::Any;
 use std::sync::Arc;
 
 /// One runtime in one mode of execution.
@@ -222,98 +221,6 @@ pub struct RawCall<'a> {
 
 /// Makes one call on a clean instance and puts the output into the buffer.
 pub type RawCaller = Box<dyn FnMut(&mut Vec<u8>) -> Result<()> + Send>;
-
-/// A compiled guest, between `compile` and `load`.
-#[derive(Clone)]
-pub struct Artifact {
-    engine: &'static str,
-    size: usize,
-    code: Option<Arc<CompiledCode>>,
-    /// Key of the code in an artifact folder; `None` if the code cannot be shared.
-    key: Option<ArtifactKey>,
-    content: Arc<dyn Any + Send + Sync>,
-}
-
-impl Artifact {
-    /// Wraps an engine's compiled guest. `size` is in bytes, 0 if the runtime does not report
-    /// the size.
-    pub fn new<T: Any + Send + Sync>(engine: &'static str, size: usize, content: T) -> Self {
-        Self { engine, size, code: None, key: None, content: Arc::new(content) }
-    }
-
-    /// Wraps code that some strategies load from a file. `content` is the engine's further
-    /// data.
-    pub fn of_code<T: Any + Send + Sync>(
-        engine: &'static str,
-        code: impl Into<Arc<CompiledCode>>,
-        content: T,
-    ) -> Self {
-        let code = code.into();
-        let (size, code) = (code.bytes().len(), Some(code));
-        Self { engine, size, code, key: None, content: Arc::new(content) }
-    }
-
-    /// Adds the key of the code, by which other processes of the run can restore it.
-    #[must_use]
-    pub fn keyed(self, key: Option<ArtifactKey>) -> Self {
-        Self { key, ..self }
-    }
-
-    /// Saves the code for [`Engine::restore`] in other processes of the run. Returns `false`,
-    /// and writes nothing, if the engine does not support restoring.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn save(&self, folder: &ArtifactFolder) -> Result<bool> {
-        let (Some(key), Some(code)) = (&self.key, &self.code) else { return Ok(false) };
-        folder.write(key, code).map(|()| true)
-    }
-
-    /// Size in bytes, 0 if the runtime does not report the size.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
-    /// The content that `engine` stored.
-    ///
-    /// # Errors
-    ///
-    /// When another engine made the artifact.
-    pub fn content<T: Any>(&self, engine: &'static str) -> Result<&T> {
-        self.check(engine)?;
-        self.content.downcast_ref().ok_or_else(|| Error::BadArtifact {
-            engine,
-            reason: "its content is of another type".to_owned(),
-        })
-    }
-
-    /// The compiled code that `engine` stored; `None` if it stored none.
-    ///
-    /// # Errors
-    ///
-    /// When another engine made the artifact.
-    pub fn code(&self, engine: &'static str) -> Result<Option<&CompiledCode>> {
-        self.check(engine).map(|()| self.code.as_deref())
-    }
-
-    fn check(&self, engine: &'static str) -> Result<()> {
-        if self.engine == engine {
-            return Ok(());
-        }
-        Err(Error::BadArtifact { engine, reason: format!("it was made by {}", self.engine) })
-    }
-}
-
-impl std::fmt::Debug for Artifact {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Artifact")
-            .field("engine", &self.engine)
-            .field("size", &self.size)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A loaded module. Shared by all threads.
 pub trait Module: Send + Sync {

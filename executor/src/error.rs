@@ -118,6 +118,9 @@ pub enum Error {
 }
 
 impl Error {
+    /// The handle of an export was made by another module.
+    pub const FOREIGN_HANDLE: Self = Self::Misuse("the export handle is of another module");
+
     /// The module cannot be hosted, for this reason.
     pub fn unhostable(reason: impl Into<String>) -> Self {
         Self::Guest(guest::Error::unhostable(reason))

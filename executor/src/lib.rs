@@ -5,17 +5,18 @@
 //! module into [`Instance`]s. An instance makes calls in three steps: `prepare`,
 //! `invoke`, `finish`. Each call sees the state of a brand-new instance.
 //!
-//! This crate depends on no backend. It contains the guests' calling conventions
-//! ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's allocator ([`heap`]), the
+//! This crate depends on no backend. It contains the parts of backends ([`adapter`]), the guests'
+//! calling conventions ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's allocator ([`heap`]), the
 //! inspection and rewriting of modules ([`guest`]), the memory image and its resets
 //! ([`memory`]), files [`beneath`] a folder, and a [`mock`] engine for tests of a harness.
 
 pub mod abi;
+pub mod adapter;
+mod artifact;
 pub mod beneath;
 mod code;
 mod config;
 mod contract;
-pub mod driver;
 mod error;
 mod folder;
 pub mod heap;
@@ -30,10 +31,11 @@ mod strategy;
 mod support;
 pub mod wasi;
 
+pub use artifact::Artifact;
 pub use code::CompiledCode;
 pub use config::{Config, EffectiveConfig};
 pub use contract::{
-    Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
+    CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
 };
 pub use error::{Error, Result};
 pub use folder::{ArtifactFolder, ArtifactKey};

@@ -2,10 +2,9 @@
 //! failures, and keeps a journal of the calls.
 
 use crate::abi::Abi;
+use crate::artifact::Artifact;
 use crate::config::{Config, EffectiveConfig};
-use crate::contract::{
-    Artifact, CallState, Engine, Execution, ExportId, Exports, Instance, Module,
-};
+use crate::contract::{CallState, Engine, Execution, ExportId, Exports, Instance, Module};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::outcome::{Outcome, Trap};
@@ -184,9 +183,14 @@ impl Engine for MockEngine {
         (self.supported)(strategy)
     }
 
-    fn compile(&self, guest: &GuestModule, _: Strategy, _: &Config) -> Result<Artifact> {
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
         note(&self.journal, format!("compile {}", guest.name()));
-        Ok(Artifact::new(self.id, guest.wasm().len(), ()))
+        Ok(Artifact::new(self, guest, strategy, config, ()).sized(guest.wasm().len()))
     }
 
     fn load(
@@ -194,9 +198,9 @@ impl Engine for MockEngine {
         guest: &GuestModule,
         artifact: &Artifact,
         strategy: Strategy,
-        _: &Config,
+        config: &Config,
     ) -> Result<Box<dyn Module>> {
-        artifact.content::<()>(self.id)?;
+        artifact.open::<()>(self, guest, strategy, config)?;
         note(&self.journal, format!("load {strategy}"));
         Ok(Box::new(MockModule { engine: self.clone(), strategy, exports: Exports::of(guest) }))
     }

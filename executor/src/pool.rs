@@ -3,10 +3,9 @@
 
 use crate::Features;
 use crate::abi::Abi;
+use crate::artifact::Artifact;
 use crate::config::{Config, EffectiveConfig};
-use crate::contract::{
-    Artifact, Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller,
-};
+use crate::contract::{Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller};
 use crate::error::{Error, Result};
 use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;

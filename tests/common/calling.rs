@@ -227,7 +227,7 @@ pub(crate) fn exports_are_checked_by_name_and_signature(strategy: Strategy) {
 pub(crate) fn artifacts_of_others_are_refused(strategy: Strategy) {
     let guest = guest(PLAIN);
     let config = Config::default();
-    let able: Vec<_> = touchstone_runtimes::engines()
+    let able: Vec<_> = crate::engines()
         .into_iter()
         .filter(|engine| {
             !matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. })
@@ -252,7 +252,7 @@ pub(crate) fn artifacts_of_others_are_refused(strategy: Strategy) {
 
 pub(crate) fn what_is_in_force_is_said(strategy: Strategy) {
     let guest = guest(SUBSTRATE);
-    for engine in touchstone_runtimes::engines() {
+    for engine in crate::engines() {
         if matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. }) {
             let refused = engine
                 .compile(&guest, strategy, &Config::default())
@@ -270,7 +270,7 @@ pub(crate) fn what_is_in_force_is_said(strategy: Strategy) {
 
 pub(crate) fn raw_interfaces_answer_the_same(strategy: Strategy) {
     let (guest, config) = (guest(SUBSTRATE), Config::default());
-    for engine in touchstone_runtimes::engines() {
+    for engine in crate::engines() {
         for (export, input, expected) in [
             ("echo", &b"input"[..], &b"input"[..]),
             ("nothing", b"", b""),

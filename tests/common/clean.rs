@@ -130,7 +130,7 @@ pub(crate) fn calls_of_one_use_see_what_the_others_have_left(strategy: Strategy)
 
 pub(crate) fn a_dropped_segment_refuses_reuse_and_nothing_else(strategy: Strategy) {
     let guest = guest(PASSIVE);
-    for engine in touchstone_runtimes::engines() {
+    for engine in crate::engines() {
         if strategy.instance != InstanceFrom::Reuse
             || matches!(engine.support(strategy), Support::Unsupported { .. })
         {

@@ -4,7 +4,7 @@ use super::calling::kind;
 use super::guests::{BOMB, SUBSTRATE};
 use super::{Loaded, each, guest, guest_with};
 use touchstone_executor::abi::Abi;
-use touchstone_executor::driver::residents_made;
+use touchstone_executor::adapter::residents_made;
 use touchstone_executor::guest::{Growth, HeapPages};
 use touchstone_executor::memory::Mapping;
 use touchstone_executor::{Instance, InstanceFrom, Strategy, TrapKind};

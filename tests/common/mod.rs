@@ -1,6 +1,8 @@
-//! The harness of the behaviour tests: every engine in the registry, one
+//! The harness of the behaviour tests: every engine of the test program (its function `engines`), one
 //! strategy, one guest.
 
+#[macro_use]
+mod behaviours;
 pub(crate) mod bytes;
 pub(crate) mod calling;
 pub(crate) mod clean;
@@ -117,7 +119,7 @@ fn run(
     test: impl Fn(&Loaded),
 ) {
     let mut covered = Vec::new();
-    for engine in touchstone_runtimes::engines() {
+    for engine in crate::engines() {
         let name = format!("{} {strategy}", engine.id());
         if matches!(engine.support_for(strategy, guest), Support::Unsupported { .. }) {
             continue;

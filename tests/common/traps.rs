@@ -327,7 +327,7 @@ pub(crate) fn a_segment_that_does_not_fit_is_a_trap_of_the_guest(strategy: Strat
         [(data, TrapKind::MemoryOutOfBounds), (elements, TrapKind::TableOutOfBounds)]
     {
         let guest = guest(text);
-        for engine in touchstone_runtimes::engines() {
+        for engine in crate::engines() {
             if matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. }) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! The engine: what it can do, "compiling" and loading.
 
 use crate::guests::{self, Guest};
-use crate::module::Linked;
+use crate::module;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module, Result,
@@ -63,21 +63,19 @@ impl Engine for Native {
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        match (
-            self.support(strategy),
-            strategy.refusal(guest.info(), self.features()),
-            guests::find(guest),
-        ) {
-            (refused @ Support::Unsupported { .. }, _, _) => refused,
-            (_, Some(reason), _) => Support::unsupported(reason),
-            (support, None, Ok(_)) => support,
-            (_, None, Err(reason)) => Support::unsupported(reason),
-        }
+        let refusal = strategy.refusal(guest.info(), self.features());
+        let refusal = refusal.or_else(|| guests::find(guest).err().map(str::to_owned));
+        self.support(strategy).unless(refusal)
     }
 
-    fn compile(&self, guest: &GuestModule, strategy: Strategy, _: &Config) -> Result<Artifact> {
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
         // rustc did it, when the library was built.
-        Ok(Artifact::new(ID, 0, self.find(guest, strategy)?))
+        Ok(Artifact::new(self, guest, strategy, config, self.find(guest, strategy)?))
     }
 
     fn load(
@@ -87,14 +85,8 @@ impl Engine for Native {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        let known = self.find(guest, strategy)?;
-        let linked: &&'static Guest = artifact.content(ID)?;
-        if !std::ptr::eq(*linked, known) {
-            return Err(Error::BadArtifact {
-                engine: ID,
-                reason: "it was made from another guest".to_owned(),
-            });
-        }
-        Ok(Box::new(Linked::new(known, guest, strategy, config)?))
+        self.check(strategy, guest)?;
+        let known: &&'static Guest = artifact.open(self, guest, strategy, config)?;
+        Ok(Box::new(module::load(known, guest, strategy, config)?))
     }
 }

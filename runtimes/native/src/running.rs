@@ -1,37 +1,36 @@
-//! A live memory with the host's side, and calls on it: all unsafe code of this
-//! crate.
+//! A live memory with the host's side, and calls on it.
 
-use crate::module::Shared;
+use crate::module::ModuleData;
 use guest_support::native::{Call, Host, Stop, Text};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::abi::Live;
-use touchstone_executor::driver::{Disposable, Resident};
+use touchstone_executor::adapter::{Disposable, Resident};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::{HostFunction, HostState};
 use touchstone_executor::memory::{Memory, ResetterMut};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
-/// What there is of an instance without a runtime.
+/// An instance without a runtime.
 pub(crate) struct Running {
     memory: Memory,
     host: HostState,
-    shared: Arc<Shared>,
+    shared: Arc<ModuleData>,
 }
 
 impl Disposable for Running {
-    type Shared = Shared;
+    type Shared = ModuleData;
     type Kept = HostState;
 
     /// A new memory with its clean content.
-    fn new(shared: &Arc<Shared>, kept: Option<HostState>) -> Result<Self> {
+    fn new(shared: &Arc<ModuleData>, kept: Option<HostState>) -> Result<Self> {
         let reserved = shared.limits.largest() as usize * WASM_PAGE;
         let memory = Memory::new(Some(&shared.template), shared.template.size(), reserved)?;
-        let mut host = kept.unwrap_or_else(|| shared.new_host());
+        let mut host = kept.unwrap_or_else(|| shared.guest.new_host());
         host.reset();
         Ok(Self { memory, host, shared: Arc::clone(shared) })
     }
@@ -42,10 +41,10 @@ impl Disposable for Running {
 }
 
 impl Resident for Running {
-    type Shared = Shared;
+    type Shared = ModuleData;
     type Live = Self;
 
-    fn new(shared: &Arc<Shared>) -> Result<Self> {
+    fn new(shared: &Arc<ModuleData>) -> Result<Self> {
         Disposable::new(shared, None)
     }
 
@@ -70,7 +69,7 @@ impl Running {
         let Some(Ok(entry)) = self.shared.entries.get(index as usize).copied() else {
             return Err(FOREIGN);
         };
-        let started = self.shared.deadline.map(|deadline| (Instant::now(), deadline));
+        let started = self.shared.guest.config.deadline.map(|deadline| (Instant::now(), deadline));
         let (base, size) = (self.memory.base(), Cell::new(self.memory.accessible()));
         let limits = self.shared.limits;
         let mut hosting =
@@ -108,17 +107,17 @@ impl Running {
     }
 }
 
-/// What the host answers with while the guest's code runs.
+/// The host while the guest's code runs.
 struct Hosting<'a> {
     memory: &'a mut Memory,
     host: &'a mut HostState,
     limits: MemoryLimits,
-    /// What an allocation or its end was refused for.
+    /// The trap of an allocation or release that was refused.
     refused: Option<Trap>,
 }
 
 impl Hosting<'_> {
-    /// What belongs to a call.
+    /// The host of a call.
     #[expect(clippy::mut_from_ref, reason = "it is the call's own, reached by its pointer")]
     fn of(call: &Call) -> &mut Self {
         // SAFETY: `Running::call` put it there and touches it only after the call. A call
@@ -132,7 +131,7 @@ impl Hosting<'_> {
     }
 }
 
-/// What a guest's code can ask for.
+/// The functions that a guest's code can call.
 static HOST: Host = Host { grow: on_grow, allocate, free, max_level, log, input };
 
 extern "C" fn on_grow(call: &Call, pages: u32) -> bool {
@@ -180,7 +179,7 @@ fn grow(memory: &mut Memory, limits: MemoryLimits, pages: u32) -> Option<usize> 
     (size <= limits.largest() as usize * WASM_PAGE && memory.grow(size).is_ok()).then_some(size)
 }
 
-/// How native code stopped, in the words of all backends.
+/// The trap that native code stopped with.
 fn translate(stop: Stop, detail: &str) -> Trap {
     match stop {
         Stop::Unreachable if detail.is_empty() => TrapKind::Unreachable.into(),
@@ -197,10 +196,6 @@ fn translate(stop: Stop, detail: &str) -> Trap {
 }
 
 impl Live for Running {
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory.own_bytes_mut()
-    }
-
     fn grow_memory(&mut self, pages: u32) -> bool {
         grow(&mut self.memory, self.shared.limits, pages).is_some()
     }
@@ -244,6 +239,6 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.signature(index)
+        self.shared.guest.exports.signature(index)
     }
 }

@@ -24,7 +24,7 @@ const ACCOUNT: Account = Account {
     close_authority: *b"close authority: who may end it.",
 };
 
-/// What `full` and `update_amount` make of it.
+/// The results of `full` and `update_amount`.
 const EDITED: Account = Account { state: FROZEN, amount: ACCOUNT.amount + 1, ..ACCOUNT };
 
 /// An account of somebody else: the owner differs in its last letter.

@@ -312,7 +312,7 @@ fn read(message: &[u8]) -> usize {
     seen + temperature::readings(Message::new(message)).count()
 }
 
-/// What all formats make of a message; they are not to panic.
+/// The results of all formats for a message; none may panic.
 fn decode(message: &[u8]) {
     use records_payload::{capnproto, columnar, flatbuffers, json, karmem, messagepack, protobuf};
     let _ = (capnproto::decode(message), capnproto::sum_vec3(message), capnproto::read(message));

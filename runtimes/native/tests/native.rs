@@ -1,4 +1,4 @@
-//! What native code does where a module would trap, log or be refused.
+//! Native code where a module would trap, log or be refused.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -105,7 +105,7 @@ fn every_walk_adds_to_every_distance() {
     }
 }
 
-/// What eight scooters, evenly spread, are to say.
+/// The answer for eight scooters, evenly spread.
 fn expected(count: u32, more: u32) -> u64 {
     let ends = (1..=8).map(|sample| sample * count / 8).filter(|end| *end > 0);
     let (mut distance, mut ids) = (0_u32, 0_u32);

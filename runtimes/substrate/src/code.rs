@@ -12,7 +12,7 @@ use touchstone_executor::{CodeFrom, CompiledCode, Error, Result};
 
 /// A compiled module, which nobody else can change.
 pub(crate) struct Code {
-    /// What `prepare_runtime_artifact` gave.
+    /// Made by `prepare_runtime_artifact`.
     compiled: Arc<CompiledCode>,
 }
 
@@ -38,7 +38,7 @@ impl Code {
     ) -> Result<WasmtimeRuntime> {
         match from {
             // SAFETY: the bytes come from `prepare_runtime_artifact` in this
-            // process, and nothing gives out a way to change them.
+            // process, and nothing exposes a way to change them.
             CodeFrom::InProcess => unsafe {
                 sc_executor_wasmtime::create_runtime_from_artifact_bytes::<(Host, H)>(
                     self.compiled.bytes(),

@@ -1,7 +1,7 @@
 //! The engine: what it supports, compiling and loading.
 
 use crate::code::{self, Code};
-use crate::module::Loaded;
+use crate::module::LoadedSubstrate;
 use crate::refusal;
 use crate::settings::{self, ID};
 use sc_executor_common::wasm_runtime::WasmModule;
@@ -18,15 +18,6 @@ const VERSION: &str = "sc-executor-wasmtime 0.47.0, wasmtime 36.0.20";
 /// The one engine.
 #[derive(Debug)]
 pub(crate) struct Substrate;
-
-/// What `compile` hands to `load`.
-struct Compiled {
-    /// What it was made from.
-    guest: GuestModule,
-    code: Code,
-    /// The settings it was compiled for.
-    class: &'static str,
-}
 
 impl Engine for Substrate {
     fn id(&self) -> &'static str {
@@ -47,7 +38,7 @@ impl Engine for Substrate {
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         match self.support(strategy) {
-            Support::Native => refusal::of(guest).map_or(Support::Native, Support::unsupported),
+            Support::Native => Support::Native.unless(refusal::of(guest)),
             other => other,
         }
     }
@@ -66,8 +57,8 @@ impl Engine for Substrate {
         let settings = settings::settings(strategy, settings::heap(guest), config)?;
         let blob = code::blob(guest.wasm()).map_err(|error| unsupported(strategy, &error))?;
         let code = Code::compile(blob, &settings)?;
-        let (bytes, class) = (code.bytes(), settings::class(strategy));
-        Ok(Artifact::of_code(ID, bytes, Compiled { guest: guest.clone(), code, class }))
+        let bytes = code.bytes();
+        Ok(Artifact::new(self, guest, strategy, config, code).of_code(bytes))
     }
 
     fn load(
@@ -78,23 +69,8 @@ impl Engine for Substrate {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         check(strategy, guest)?;
-        let compiled: &Compiled = artifact.content(ID)?;
-        let bad = |reason| Error::BadArtifact { engine: ID, reason };
-        let class = settings::class(strategy);
-        if compiled.class != class {
-            return Err(bad(format!(
-                "it was compiled for {} memories, {strategy} needs {class}",
-                compiled.class
-            )));
-        }
-        if !compiled.guest.is_same(guest) {
-            return Err(bad(format!("it was made from another guest, {}", compiled.guest.name())));
-        }
-        if config.deadline.is_some() {
-            let reason = "the executor has no way to stop a call; it runs without a deadline only";
-            return Err(unsupported(strategy, &reason));
-        }
-        Ok(Box::new(Loaded::new(guest, &compiled.code, strategy, config)?))
+        let code: &Code = artifact.open(self, guest, strategy, config)?;
+        Ok(Box::new(LoadedSubstrate::new(guest, code, strategy, config)?))
     }
 
     fn has_deadline(&self) -> bool {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use touchstone_executor::Config;
 use touchstone_executor::host::{HostFunction, HostState};
 
-/// What [`Host`] offers.
+/// The functions of [`Host`].
 pub(crate) const OFFERED: [HostFunction; 4] =
     [HostFunction::Malloc, HostFunction::Free, HostFunction::MaxLogLevel, HostFunction::Log];
 

@@ -7,6 +7,7 @@ use sc_executor_common::wasm_runtime::{HeapAllocStrategy, WasmInstance, WasmModu
 use sc_executor_wasmtime::WasmtimeRuntime;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::UNPREPARED;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Exports, Instance, Module, Outcome, Result, Strategy,
@@ -14,7 +15,7 @@ use touchstone_executor::{
 };
 
 /// A module under one strategy.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSubstrate {
     runtime: WasmtimeRuntime,
     heap: HeapAllocStrategy,
     exports: Exports,
@@ -23,7 +24,7 @@ pub(crate) struct Loaded {
     effective: EffectiveConfig,
 }
 
-impl Loaded {
+impl LoadedSubstrate {
     pub(crate) fn new(
         guest: &GuestModule,
         code: &Code,
@@ -43,7 +44,7 @@ impl Loaded {
     }
 }
 
-impl Module for Loaded {
+impl Module for LoadedSubstrate {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let export = self.exports.find(name, abi)?;
         match abi {
@@ -78,9 +79,8 @@ impl Module for Loaded {
     }
 }
 
-/// Makes calls. What the executor calls an instance is what makes a new one in
-/// each call and drops it again, so that there is nothing to prepare or finish,
-/// and calls between them share no state either.
+/// Makes calls. The executor's "instance" makes a new instance in each call and drops it again, so
+/// there is nothing to prepare or finish, and calls share no state.
 struct Calling {
     instance: Box<dyn WasmInstance>,
     exports: Exports,
@@ -98,10 +98,10 @@ impl Instance for Calling {
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         output.clear();
         if !self.prepared {
-            return Err(Error::Misuse("invoke without prepare"));
+            return Err(UNPREPARED);
         }
         let (Abi::Substrate, Some(function)) = (export.abi, self.exports.get(export.index)) else {
-            return Err(Error::Misuse("the export handle is of another module"));
+            return Err(Error::FOREIGN_HANDLE);
         };
         // The executor would cut the length off.
         if u32::try_from(input.len()).is_err() {

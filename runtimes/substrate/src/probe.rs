@@ -1,4 +1,4 @@
-//! Whether memories are mapped as the strategy's name says.
+//! The probe of memories: they must be mapped as the strategy's name says.
 //!
 //! The executor shows nobody a guest's memory, and falls back from copy-on-write
 //! without a word on machines where it mistrusts the kernel. So a small module
@@ -11,9 +11,10 @@ use sc_executor_common::wasm_runtime::WasmModule;
 use sp_wasm_interface::wasmtime::{Caller, Extern};
 use sp_wasm_interface::{Function, HostFunctionRegistry, HostFunctions};
 use std::cell::Cell;
+use touchstone_executor::adapter::{NO_ANSWER, mapping_in_words};
 use touchstone_executor::guest::{GuestModule, HeapPages, MEMORY};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
-use touchstone_executor::{Config, Error, MemoryFrom, Result, Strategy};
+use touchstone_executor::{Config, Error, Result, Strategy};
 use wasm_encoder::{
     CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection, Function as Body,
     FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction, MemorySection,
@@ -28,7 +29,7 @@ thread_local! {
     static SEEN: Cell<Option<MappingKind>> = const { Cell::new(None) };
 }
 
-/// How memories come about under a strategy, in words.
+/// The mapping of memories under a strategy.
 ///
 /// # Errors
 ///
@@ -44,22 +45,10 @@ pub(crate) fn memory(strategy: Strategy, config: &Config) -> Result<String> {
         .new_instance(heap)
         .and_then(|mut instance| instance.call_export(EXPORT, &[]))
         .map_err(Error::runtime(ID, "run the probe"))?;
-    let wants_image = strategy.memory != MemoryFrom::Segments;
-    let words = match SEEN.take() {
-        Some(MappingKind::PrivateFile(name)) if wants_image && name.contains("memfd:") => {
-            "copy-on-write image of a file in memory"
-        }
-        Some(MappingKind::PrivateFile(_)) if wants_image => {
-            "copy-on-write image of the precompiled file"
-        }
-        Some(MappingKind::Anonymous) if !wants_image => "anonymous",
-        Some(other) => {
-            let reason = format!("its memory is mapped as {other:?}");
-            return Err(Error::WrongMode { engine: ID, strategy, reason });
-        }
-        None => return Ok("not probed: /proc/self/maps has no answer".to_owned()),
-    };
-    Ok(format!("{words} (seen on a module of the adapter's own)"))
+    Ok(match mapping_in_words(ID, strategy, SEEN.take())? {
+        Some(words) => format!("{words} (seen on a module of the adapter's own)"),
+        None => NO_ANSWER.to_owned(),
+    })
 }
 
 /// The import that looks.

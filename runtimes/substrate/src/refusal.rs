@@ -1,11 +1,11 @@
-//! Why the executor cannot run a module under any strategy, told from its bytes.
+//! Why the executor cannot run a module under any strategy, found in its bytes.
 
 use crate::{code, host};
 use touchstone_executor::guest::{FunctionImport, GuestModule, ModuleInfo};
 use touchstone_executor::host::HostFunction;
 use touchstone_executor::{Feature, Features, Signature, ValueType};
 
-/// What its Wasmtime is set to accept.
+/// The features that its Wasmtime is set to accept.
 const FEATURES: Features = Features::WASM2.without(Feature::Vectors);
 
 /// The reason; `None` when it can. Looks at the whole module.

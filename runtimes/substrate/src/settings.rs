@@ -40,7 +40,7 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
     }
 }
 
-/// What the executor is configured with.
+/// The settings of the executor.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ fn maximum(guest: &GuestModule) -> Option<u32> {
     guest.info().memory.and_then(|limits| limits.maximum)
 }
 
-/// Whether it has the strategy.
+/// Supports the strategies that the executor has.
 pub(crate) fn support(strategy: Strategy) -> Support {
     match instantiation(strategy) {
         Ok(_) => Support::Native,

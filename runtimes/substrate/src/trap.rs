@@ -9,10 +9,10 @@ use sp_wasm_interface::wasmtime::Trap as Wasmtime;
 use touchstone_executor::host::HostFunction;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
-/// What the executor's stub for an unknown import says before its name.
+/// Begins the message of the executor's stub for an unknown import, before its name.
 const MISSING: &str = "call to a missing function ";
 
-/// What a call's error means.
+/// The trap in the error of a call.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! What the behaviours of all engines do not show of this one: its refusals, its
-//! host functions, and limits that the executor takes out of the module.
+//! Refusals and host functions of this engine, and limits that the executor takes from the module:
+//! the behaviours of all engines do not show them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,27 +1,28 @@
-//! A store and the instance in it, kept together so that they can move to
-//! another thread.
+//! A store and the instance in it, kept together so that they can move to another thread.
 //!
-//! tinywasm counts references without atomics: its stores are not `Send`. What
-//! is counted here never leaves this module: one value owns the store, the
-//! instance and the host's side, and lends them out for a call at a time.
+//! tinywasm counts references without atomics: its stores are not `Send`. Here, one value owns the
+//! store, the instance and the host's side, and lends them out for one call at a time. No counted
+//! reference leaves this module.
 
 use crate::engine::ID;
-use crate::imports::{Desk, Host, Imports};
+use crate::imports::{Desk, Host};
 use crate::memory::{Made, bytes, grow_by_host, resize};
+use crate::module::ModuleData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tinywasm::types::WasmValue;
-use tinywasm::{Engine, ExecProgress, ExternItem, Function, Module, ModuleInstance, Store};
+use tinywasm::{Engine, ExecProgress, Function, ModuleInstance, Store};
+use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
 const PANICKED: &str = "the runtime panicked";
 
-/// See the module's documentation.
+/// A store with its instance and the host's side.
 pub(crate) struct Caged {
     store: Store,
     instance: ModuleInstance,
-    /// Where host functions look for `host` while the guest runs.
+    /// Holds `host` while the guest runs.
     desk: Desk,
     /// `None` while the guest runs, and after a panic.
     host: Option<Host>,
@@ -32,7 +33,7 @@ pub(crate) struct Caged {
 // SAFETY: what is not `Send` in the fields is `Rc`s (instances, host functions,
 // the desk), trait objects that do not say whether they are (host functions and
 // memories), and an address. All owners of each `Rc` lie inside the fields of
-// one value: no method gives one out, and what they do give out (`Function`,
+// one value: no method returns one, and what they do return (`Function`,
 // `Table`, `Global`, `WasmValue`) holds none; so all counting happens on the
 // thread that has the value. The host functions are those of `imports.rs`, which
 // capture the desk, numbers and names; the memories are `Lent`, a `Mapping` with
@@ -40,37 +41,28 @@ pub(crate) struct Caged {
 unsafe impl Send for Caged {}
 
 impl Caged {
-    /// Instantiates without running the start function. `memory` is the position
-    /// of the memory among the exports; `made` belongs to the engine's backend.
+    /// Instantiates without running the start function. `made` belongs to the engine's backend.
     pub(crate) fn new(
         engine: &Engine,
         made: &Made,
-        module: &Module,
-        imports: &Imports,
-        memory: Option<usize>,
+        shared: &ModuleData,
         state: HostState,
     ) -> Result<Self> {
         let mut store = Store::new(engine.clone());
-        let largest = imports.largest();
+        let largest = shared.imports.largest();
         let desk = Desk::default();
-        let imports = imports.define(&mut store, &desk);
-        let instance = ModuleInstance::instantiate_no_start(&mut store, module, Some(imports))
-            .map_err(crate::trap::of_instantiation)?;
-        let memory = match memory.and_then(|at| instance.exports().nth(at)) {
-            Some((_, ExternItem::Memory(memory))) => Some((memory, made.address())),
-            _ => None,
-        };
+        let imports = shared.imports.define(&mut store, &desk);
+        let instance =
+            ModuleInstance::instantiate_no_start(&mut store, &shared.module, Some(imports))
+                .map_err(crate::trap::of_instantiation)?;
+        let memory = shared.guest.info().memory.and_then(|_| instance.memory(MEMORY).ok());
+        let memory = memory.map(|memory| (memory, made.address()));
         Ok(Self { store, instance, desk, host: Some(Host { state, memory }), largest })
     }
 
-    /// All exports, by their positions.
-    pub(crate) fn exports(&self) -> Vec<ExternItem> {
-        self.instance.exports().map(|(_, item)| item).collect()
-    }
-
-    /// An export by its position: as many are looked at. For several take all of them.
-    pub(crate) fn export(&self, position: usize) -> Option<ExternItem> {
-        self.instance.exports().nth(position).map(|(_, item)| item)
+    /// An exported function.
+    pub(crate) fn function(&self, name: &str) -> Result<Function> {
+        self.instance.func_untyped(&self.store, name).map_err(Error::runtime(ID, "find an export"))
     }
 
     /// The module's start function, where it has one.
@@ -78,8 +70,8 @@ impl Caged {
         self.instance.start_func(&self.store).map_err(Error::runtime(ID, "find the start function"))
     }
 
-    /// Runs a function, for at most so long. A panic is a trap: tinywasm does so in `memory.init` with
-    /// a negative length. It leaves the host behind, so that the instance makes no further call.
+    /// Runs a function until it returns or the deadline ends it. A panic, as in `memory.init` with
+    /// a negative length, is a trap; the host is lost then, so the instance makes no further call.
     pub(crate) fn call(
         &mut self,
         function: &Function,
@@ -98,9 +90,9 @@ impl Caged {
         ended
     }
 
-    /// For reading and writing globals and tables.
-    pub(crate) fn store(&mut self) -> &mut Store {
-        &mut self.store
+    /// For globals and tables.
+    pub(crate) fn instance_and_store(&mut self) -> (&ModuleInstance, &mut Store) {
+        (&self.instance, &mut self.store)
     }
 
     pub(crate) fn host(&mut self) -> Option<&mut HostState> {

@@ -1,9 +1,9 @@
-//! The engine: what it can do, translating, and loading.
+//! The engine: supported strategies, translating, and loading.
 
-use crate::module::{Class, Loaded};
-use crate::raw;
+use crate::{module, raw};
 use tinywasm::engine::{Config as Settings, StackConfig};
 use tinywasm::parser::{Parser, ParserOptions};
+use touchstone_executor::adapter::MemoryClass;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, Feature, Features, InstanceFrom,
@@ -11,12 +11,11 @@ use touchstone_executor::{
 };
 
 pub(crate) const ID: &str = "tinywasm";
-/// The linked tinywasm. It has no constant of its own; a test below holds this
-/// one against the lock file.
+/// The linked tinywasm, which has no constant for it. A test compares this one with the lock file.
 const VERSION: &str = "tinywasm 0.10.0";
 
-/// Frames of a guest's call stack, as many as the other interpreters here have;
-/// tinywasm's own 1024 are fewer than compilers give.
+/// Frames of a guest's call stack, as on the other interpreters. tinywasm's default of 1024 is less
+/// than compilers offer.
 const MAX_FRAMES: usize = 16_384;
 /// Entries of each of the three stacks of values.
 const MAX_VALUES: usize = 256 * 1024;
@@ -24,15 +23,8 @@ const MAX_VALUES: usize = 256 * 1024;
 /// tinywasm.
 pub(crate) struct TinyWasm;
 
-/// What `compile` hands to `load`.
-pub(crate) struct Translated {
-    guest: GuestModule,
-    class: Class,
-    pub(crate) module: tinywasm::Module,
-}
-
-/// The settings of every engine here. tinywasm reserves its stacks as a whole by
-/// default, for each new store; these start at 2 KiB, which an idle instance keeps, and grow.
+/// The settings of every engine here. By default, tinywasm reserves whole stacks for each new
+/// store; these start at 2 KiB, which an idle instance keeps, and grow.
 pub(crate) fn settings() -> Settings {
     Settings::new()
         .with_value_stack_32(StackConfig::dynamic(128, MAX_VALUES))
@@ -41,8 +33,8 @@ pub(crate) fn settings() -> Settings {
         .with_call_stack(StackConfig::dynamic(16, MAX_FRAMES))
 }
 
-/// Parses and validates a module. Its memory is to be there from the start and
-/// not when it is first written: the host writes first.
+/// Parses and validates a module. Its memory must exist from the start, not from the first write:
+/// the host writes first.
 pub(crate) fn parse(wasm: &[u8]) -> Result<tinywasm::Module> {
     let options = ParserOptions::default().with_local_memory_allocation_optimization(false);
     Parser::with_options(options)
@@ -90,30 +82,31 @@ impl Engine for TinyWasm {
         let info = guest.info();
         let refusal = strategy.refusal(info, self.features());
         let refusal = refusal.or_else(|| info.import_refusal()).or_else(|| {
-            (Class::of(strategy) == Class::OwnImage).then(|| info.image_refusal()).flatten()
+            (MemoryClass::of(strategy) == MemoryClass::OwnImage)
+                .then(|| info.image_refusal())
+                .flatten()
         });
         self.support(strategy).unless(refusal)
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        Class::of(strategy).name()
+        MemoryClass::of(strategy).name()
     }
 
     fn compile(
         &self,
         guest: &GuestModule,
         strategy: Strategy,
-        _config: &Config,
+        config: &Config,
     ) -> Result<Artifact> {
         self.check(strategy, guest)?;
-        let class = Class::of(strategy);
-        let module = match class {
-            Class::OwnImage => parse(&guest.without_data()?)?,
-            Class::Segments => parse(guest.wasm())?,
-            Class::HostSized => parse(&guest.with_host_sized_memory()?)?,
+        let module = match MemoryClass::of(strategy) {
+            MemoryClass::OwnImage => parse(&guest.without_data()?)?,
+            MemoryClass::Segments => parse(guest.wasm())?,
+            MemoryClass::Resettable => parse(&guest.with_host_sized_memory()?)?,
         };
-        // tinywasm does not say how large its code is.
-        Ok(Artifact::new(ID, 0, Translated { guest: guest.clone(), class, module }))
+        // tinywasm does not tell the size of its code.
+        Ok(Artifact::new(self, guest, strategy, config, module))
     }
 
     fn load(
@@ -124,9 +117,8 @@ impl Engine for TinyWasm {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         self.check(strategy, guest)?;
-        let translated: &Translated = artifact.content(ID)?;
-        translated.check(guest, strategy)?;
-        Ok(Box::new(Loaded::new(&translated.module, guest, strategy, config)?))
+        let module = artifact.open(self, guest, strategy, config)?;
+        Ok(Box::new(module::load(module, guest, strategy, config)?))
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
@@ -137,21 +129,8 @@ impl Engine for TinyWasm {
     }
 
     fn has_raw(&self, strategy: Strategy) -> bool {
-        // With a memory of tinywasm's own, which the host cannot see as bytes.
+        // On a memory of tinywasm's own.
         strategy == Strategy::INTERPRETED
-    }
-}
-
-impl Translated {
-    fn check(&self, guest: &GuestModule, strategy: Strategy) -> Result<()> {
-        let reason = if !self.guest.is_same(guest) {
-            format!("it was made from another guest, {}", self.guest.name())
-        } else if self.class != Class::of(strategy) {
-            format!("it was made for {} memories", self.class.name())
-        } else {
-            return Ok(());
-        };
-        Err(Error::BadArtifact { engine: ID, reason })
     }
 }
 

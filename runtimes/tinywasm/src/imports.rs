@@ -1,5 +1,4 @@
-//! What a module imports: host functions, and stubs for all that this host does
-//! not have.
+//! Imports of a module: host functions, and stubs for everything else.
 
 use crate::engine::ID;
 use crate::memory::bytes;
@@ -9,21 +8,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tinywasm::types::{FuncType, WasmType, WasmValue};
 use tinywasm::{FuncContext, Function, Memory, Store};
+use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::guest::{FunctionImport, HOST_GROW, HOST_SIZE, HOST_SIZED};
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{
-    Answer as Answered, HostFunction, HostState, Parameters, parameters,
-};
-use touchstone_executor::{Error, Result, Signature, TrapKind, ValueType};
+use touchstone_executor::host::{HostFunction, HostState, parameters};
+use touchstone_executor::{Error, Result, TrapKind};
 
-/// What host functions see of their instance, while the guest runs.
+/// The instance as host functions see it while the guest runs.
 pub(crate) struct Host {
     pub(crate) state: HostState,
-    /// The guest's memory and where it lies.
+    /// The guest's memory and its address.
     pub(crate) memory: Option<(Memory, *mut u8)>,
 }
 
-/// Where the host's side is put for the time of a call.
+/// Holds the host's side during a call.
 pub(crate) type Desk = Rc<RefCell<Option<Host>>>;
 
 /// The imports of a module, in its order.
@@ -35,14 +33,15 @@ pub(crate) struct Imports {
 
 struct Import {
     name: Arc<(String, String)>,
-    answer: Answer,
+    answer: ImportAnswer,
 }
 
-enum Answer {
-    Host(HostFunction),
+enum ImportAnswer {
+    Host(HostFunction, FuncType),
     Missing(FuncType),
-    /// Of a memory that the host sizes, to at most so many pages.
+    /// `memory.size` of a memory that the host sizes.
     Size,
+    /// `memory.grow` of such a memory, to at most this number of pages.
     Grow(u32),
 }
 
@@ -65,13 +64,17 @@ impl Imports {
             let signature = known.signature.as_ref();
             let host =
                 signature.and_then(|found| HostFunction::find(import.module, import.name, found));
-            imports.push(Import {
-                name: Arc::new((import.module.to_owned(), import.name.to_owned())),
-                answer: host.map_or_else(|| Answer::Missing(ty.clone()), Answer::Host),
-            });
+            let answer = match host {
+                Some(function) => ImportAnswer::Host(function, ty.clone()),
+                None => ImportAnswer::Missing(ty.clone()),
+            };
+            let name = Arc::new((import.module.to_owned(), import.name.to_owned()));
+            imports.push(Import { name, answer });
         }
         if let Some(largest) = largest {
-            for (name, answer) in [(HOST_SIZE, Answer::Size), (HOST_GROW, Answer::Grow(largest))] {
+            let sizing =
+                [(HOST_SIZE, ImportAnswer::Size), (HOST_GROW, ImportAnswer::Grow(largest))];
+            for (name, answer) in sizing {
                 let name = Arc::new((HOST_SIZED.to_owned(), name.to_owned()));
                 imports.push(Import { name, answer });
             }
@@ -89,10 +92,12 @@ impl Imports {
         let mut imports = tinywasm::Imports::new();
         for Import { name, answer } in &self.all {
             let function = match answer {
-                Answer::Host(function) => host_function(store, desk, *function, self.largest()),
-                Answer::Missing(ty) => missing(store, name, ty),
-                Answer::Size => size(store, desk),
-                Answer::Grow(largest) => grow(store, desk, *largest),
+                ImportAnswer::Host(function, ty) => {
+                    host_function(store, desk, *function, ty, self.largest)
+                }
+                ImportAnswer::Missing(ty) => missing(store, name, ty),
+                ImportAnswer::Size => size(store, desk),
+                ImportAnswer::Grow(largest) => grow(store, desk, *largest),
             };
             imports.define(&name.0, &name.1, function);
         }
@@ -100,7 +105,7 @@ impl Imports {
     }
 }
 
-type Step<T> = tinywasm::Result<T>;
+type HostResult<T> = tinywasm::Result<T>;
 type Guest<'a> = FuncContext<'a>;
 
 fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FuncType) -> Function {
@@ -108,7 +113,7 @@ fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FuncType) -> Fu
     tinywasm::HostFunction::from_untyped(
         store,
         ty,
-        move |_: Guest<'_>, _: &[WasmValue]| -> Step<Vec<WasmValue>> {
+        move |_: Guest<'_>, _: &[WasmValue]| -> HostResult<Vec<WasmValue>> {
             let (module, name) = (*name).clone();
             Err(carry(TrapKind::MissingImport { module, name }))
         },
@@ -120,7 +125,7 @@ fn memory(desk: &Desk) -> Option<Memory> {
     desk.borrow().as_ref()?.memory.map(|(memory, _)| memory)
 }
 
-/// What answers `memory.size` where the host sizes the memory.
+/// Answers `memory.size` where the host sizes the memory.
 fn size(store: &mut Store, desk: &Desk) -> Function {
     let desk = Rc::clone(desk);
     tinywasm::HostFunction::from(store, move |guest: Guest<'_>, (): ()| match memory(&desk) {
@@ -129,7 +134,7 @@ fn size(store: &mut Store, desk: &Desk) -> Function {
     })
 }
 
-/// What answers `memory.grow` there.
+/// Answers `memory.grow` where the host sizes the memory.
 fn grow(store: &mut Store, desk: &Desk, largest: u32) -> Function {
     let desk = Rc::clone(desk);
     tinywasm::HostFunction::from(store, move |mut guest: Guest<'_>, pages: i32| {
@@ -139,119 +144,64 @@ fn grow(store: &mut Store, desk: &Desk, largest: u32) -> Function {
     })
 }
 
+/// A host function. tinywasm passes the parameters of typed ones in the same way.
 fn host_function(
     store: &mut Store,
     desk: &Desk,
     function: HostFunction,
+    ty: &FuncType,
     largest: Option<u32>,
 ) -> Function {
-    use tinywasm::HostFunction as Inner;
     let desk = Rc::clone(desk);
-    match function {
-        HostFunction::Malloc => Inner::from(store, move |mut guest: Guest<'_>, size: i32| {
-            let size = parameters([size.cast_unsigned().into()]);
-            answer(&desk, &mut guest, function, &size, largest).map(|pointer| pointer as i32)
-        }),
-        HostFunction::Free => Inner::from(store, move |mut guest: Guest<'_>, pointer: i32| {
-            with_memory(&desk, &mut guest, |memory, host| host.free(memory, pointer as u32))?
-                .map_err(carry)
-        }),
-        HostFunction::MaxLogLevel => Inner::from(store, move |mut guest: Guest<'_>, (): ()| {
-            with_memory(&desk, &mut guest, |_, host| host.max_log_level() as i32)
-        }),
-        HostFunction::Log => Inner::from(
-            store,
-            move |mut guest: Guest<'_>, (level, target, message): (i32, i64, i64)| {
-                with_memory(&desk, &mut guest, |memory, host| {
-                    host.log(memory, level as u32, target as u64, message as u64)
-                })?
-                .map_err(carry)
-            },
-        ),
-        HostFunction::InputLength => Inner::from(store, move |mut guest: Guest<'_>, (): ()| {
-            with_memory(&desk, &mut guest, |_, host| host.input_len() as i64)
-        }),
-        HostFunction::Input => Inner::from(store, move |mut guest: Guest<'_>, pointer: i64| {
-            with_memory(&desk, &mut guest, |memory, host| host.input(memory, pointer as u64))?
-                .map_err(carry)
-        }),
-        HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, desk, function, largest),
-    }
-}
-
-/// A function that is answered over the memory, untyped.
-fn untyped(
-    store: &mut Store,
-    desk: Desk,
-    function: HostFunction,
-    largest: Option<u32>,
-) -> Function {
-    let Signature { params, results } = function.signature();
-    let number = |ty: &ValueType| match ty {
-        ValueType::I64 => WasmType::I64,
-        _ => WasmType::I32,
-    };
-    let params: Vec<_> = params.iter().map(number).collect();
-    let types: Vec<_> = results.iter().map(number).collect();
+    let result = ty.results().first().copied();
     tinywasm::HostFunction::from_untyped(
         store,
-        &FuncType::new(&params, &types),
-        move |mut guest: Guest<'_>, params: &[WasmValue]| -> Step<Vec<WasmValue>> {
-            let values = parameters(params.iter().map(|value| match value {
+        ty,
+        move |mut guest: Guest<'_>, params: &[WasmValue]| -> HostResult<Vec<WasmValue>> {
+            let numbers = parameters(params.iter().map(|value| match value {
                 WasmValue::I32(value) => value.cast_unsigned().into(),
                 WasmValue::I64(value) => value.cast_unsigned(),
                 _ => 0,
             }));
-            let result = answer(&desk, &mut guest, function, &values, largest)?;
-            let typed = |ty: &ValueType| match ty {
-                ValueType::I64 => WasmValue::I64(result.cast_signed()),
-                _ => WasmValue::I32(result as i32),
+            let mut desk = desk.borrow_mut();
+            let Some(host) = desk.as_mut() else {
+                return Err(tinywasm::Error::Other("no host is attached".to_owned()));
             };
-            Ok(results.iter().map(typed).collect())
+            let mut waiting = WaitingGuest { host, store: guest.store_mut(), largest };
+            let number = adapter::answer(&mut waiting, function, &numbers).map_err(carry)?;
+            Ok(match result {
+                None => Vec::new(),
+                Some(WasmType::I64) => vec![WasmValue::I64(number.cast_signed())],
+                Some(_) => vec![WasmValue::I32(number as i32)],
+            })
         },
     )
 }
 
-fn with_memory<T>(
-    desk: &Desk,
-    guest: &mut Guest<'_>,
-    work: impl FnOnce(&mut [u8], &mut HostState) -> T,
-) -> Step<T> {
-    let mut desk = desk.borrow_mut();
-    let Some(host) = desk.as_mut() else {
-        return Err(tinywasm::Error::Other("no host is attached".to_owned()));
-    };
-    match &host.memory {
-        Some((memory, base)) => {
-            let size = memory.len(guest.store())?;
-            // SAFETY: base and size are those of the memory that the store has,
-            // which is borrowed until `work` is done: tinywasm does not run.
-            Ok(work(unsafe { bytes(*base, size) }, &mut host.state))
-        }
-        None => Ok(work(&mut [], &mut host.state)),
-    }
+/// A guest that waits for a host function.
+struct WaitingGuest<'a> {
+    host: &'a mut Host,
+    store: &'a mut Store,
+    largest: Option<u32>,
 }
 
-/// Answers a function over the memory, which grows if the answer needs room.
-fn answer(
-    desk: &Desk,
-    guest: &mut Guest<'_>,
-    function: HostFunction,
-    values: &Parameters,
-    largest: Option<u32>,
-) -> Step<u64> {
-    loop {
-        let answered =
-            with_memory(desk, guest, |memory, host| host.answer(function, memory, values))?;
-        let pages = match answered.map_err(carry)? {
-            Answered::Result(result) => return Ok(result),
-            Answered::NeedsMemory { pages } => pages,
+impl HostCaller for WaitingGuest<'_> {
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        let bytes: &mut [u8] = match &self.host.memory {
+            Some((memory, base)) => {
+                let size = memory.len(self.store).unwrap_or(0);
+                // SAFETY: base and size are those of the memory in the store, which the result
+                // borrows with `self`: tinywasm does not run meanwhile.
+                unsafe { bytes(*base, size) }
+            }
+            None => &mut [],
         };
-        let grown = memory(desk).is_some_and(|memory| {
-            crate::memory::grow_by_host(memory, guest.store_mut(), pages, largest)
-        });
-        if !grown {
-            return Err(carry(function.full(pages)));
-        }
+        (bytes, &mut self.host.state)
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.host.memory.is_some_and(|(memory, _)| {
+            crate::memory::grow_by_host(memory, self.store, pages, self.largest)
+        })
     }
 }

@@ -1,9 +1,8 @@
-//! Memories of our own for tinywasm, and the host's view of them.
+//! Touchstone's memories for tinywasm, and the host's view of them.
 //!
-//! tinywasm owns a memory as a value behind its `LinearMemory` trait and gives
-//! out copies of bytes only. The host's allocator and the conventions need the
-//! bytes themselves; they get them through the address that the memory had when
-//! it was made, which never changes.
+//! tinywasm owns a memory as a value behind its `LinearMemory` trait and returns copies of bytes
+//! only. The host's allocator and the conventions need the bytes themselves. They use the address
+//! that the memory had when it was made, which never changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -13,7 +12,7 @@ use touchstone_executor::Padded;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{Memory as Mapping, MemoryPool};
 
-/// Where the memory lies that an engine made last; null before.
+/// Address of the memory that an engine made last; null before.
 #[derive(Clone, Default)]
 pub(crate) struct Made(Arc<AtomicPtr<u8>>);
 
@@ -23,7 +22,7 @@ impl Made {
     }
 }
 
-/// A backend whose memories come from the pool, and where they lie.
+/// A backend whose memories come from the pool, and put their address in `made`.
 pub(crate) fn backend(home: &Arc<MemoryPool>, made: &Made) -> MemoryBackend {
     let (home, made) = (Arc::clone(home), made.clone());
     MemoryBackend::custom(move |ty: MemoryType| {
@@ -44,25 +43,22 @@ const fn unsigned(number: usize) -> usize {
     if number >> 31 == usize::MAX >> 31 { number as u32 as usize } else { number }
 }
 
-/// Makes a memory of [`backend`] have so many bytes, also fewer than it has. Whether that
-/// was done. tinywasm has a count of pages of its own, which `memory.size` and `memory.grow`
-/// would read: the guest must have calls of the host instead.
-///
-/// What lies behind a memory that shrinks is to be made zero before it grows again.
+/// Sets the size of a memory of [`backend`] in bytes; it may shrink. Returns `true` on success.
+/// tinywasm counts pages on its own, for `memory.size` and `memory.grow`: the guest must call the
+/// host instead. The bytes behind a memory that shrinks must be zero before it grows again.
 pub(crate) fn resize(memory: Memory, store: &mut Store, size: usize) -> bool {
     memory.fill(store, SIZING, size, 0).is_ok()
 }
 
-/// Makes a memory grow by so many pages, to at most `largest` of them; its old number of
-/// pages.
+/// Grows a memory by pages, to at most `largest` of them, and returns the old number of pages.
 pub(crate) fn grow(memory: Memory, store: &mut Store, pages: u32, largest: u32) -> Option<u32> {
     let old = (memory.len(store).ok()? / WASM_PAGE) as u32;
     let new = old.checked_add(pages).filter(|new| *new <= largest)?;
     (pages == 0 || resize(memory, store, new as usize * WASM_PAGE)).then_some(old)
 }
 
-/// Growth that the host asks for: to at most `largest` pages where it sizes the memory,
-/// otherwise as tinywasm does it. Whether that was done.
+/// Grows a memory for the host: to at most `largest` pages where it sizes the memory, otherwise as
+/// tinywasm does. Returns `true` on success.
 pub(crate) fn grow_by_host(
     memory: Memory,
     store: &mut Store,
@@ -90,9 +86,9 @@ pub(crate) unsafe fn bytes<'a>(base: *mut u8, size: usize) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(base, size) }
 }
 
-/// What tinywasm holds.
+/// A recycled memory, as tinywasm holds it.
 struct Lent {
-    /// The mapping's; as plain fields, because every load and store needs them.
+    /// Plain fields, because every load and store needs them.
     base: *mut u8,
     size: usize,
     home: Arc<MemoryPool>,

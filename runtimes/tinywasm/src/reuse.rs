@@ -1,55 +1,41 @@
-//! One instance for all calls, reset in place: memory, mutable globals, tables.
+//! One instance for all calls, reset in place.
 
 use crate::engine::ID;
-use crate::module::Shared;
+use crate::module::ModuleData;
 use crate::running::{Kept, Running};
 use std::sync::Arc;
 use tinywasm::types::WasmValue;
-use tinywasm::{ExternItem, Global, Table};
+use tinywasm::{Global, Table};
 use touchstone_executor::abi::Live;
-use touchstone_executor::host::CleanHost;
-use touchstone_executor::memory::{InitialContent, MemoryTemplate, Resetter, ResetterMut};
-use touchstone_executor::{Error, Result, driver};
+use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful};
+use touchstone_executor::memory::{Resetter, ResetterMut};
+use touchstone_executor::{Error, Result};
 
-/// An instance and what it looked like when it was new.
-pub(crate) struct Resident {
-    /// Dropped before the instance, whose memory it looks after.
+/// An instance with its clean state.
+pub(crate) struct ReusedInstance {
+    /// Dropped before the instance, which has its memory.
     resetter: Option<Resetter>,
     running: Running,
-    globals: Vec<(Global, WasmValue)>,
-    /// Tables that the guest can write, with their first entries.
-    tables: Vec<(Table, Vec<WasmValue>)>,
-    /// The host's allocator after the start function, which may have allocated.
-    host: CleanHost,
+    snapshot: Snapshot<Running>,
 }
 
-impl driver::Resident for Resident {
-    type Shared = Shared;
+impl Resident for ReusedInstance {
+    type Shared = ModuleData;
     type Live = Running;
 
-    fn new(shared: &Arc<Shared>) -> Result<Self> {
+    fn new(shared: &Arc<ModuleData>) -> Result<Self> {
         let mut running = Running::instantiate(shared, Kept::new(shared))?;
-        let exports = running.caged.exports();
-        let globals = globals(shared, &exports, &mut running)?;
-        let tables = tables(shared, &exports, &mut running)?;
-        let template = match running.caged.memory() {
-            Some(clean) => Some(match &shared.template {
-                Some(template) => template.clone(),
-                // A start function has run: only now the content is known.
-                None => MemoryTemplate::new(InitialContent::capture(clean), shared.reset)?,
-            }),
-            None => None,
-        };
+        let snapshot = Snapshot::take(&mut running, shared.guest.info())?;
+        let template = running.caged.memory().map(|memory| shared.content.template(ID, memory));
         let mut resetter = None;
-        if let (Some(template), Some(base)) = (&template, running.caged.base()) {
-            // SAFETY: the memory comes from a pool without a template:
-            // page-aligned, private, of the template's size, and only this instance has it;
-            // no slice of it is alive. All that is not zero in it now is part of the content.
-            // It is dropped after the resetter, and written no more then.
+        if let (Some(template), Some(base)) = (template.transpose()?, running.caged.base()) {
+            // SAFETY: the memory comes from a pool without a template: page-aligned, private, of
+            // the template's size, and only this instance has it; no slice of it is alive. All that
+            // is not zero in it is part of the content. It is dropped after the resetter, and not
+            // written any more then.
             resetter = Some(unsafe { template.install(base) }?);
         }
-        let host = running.host().save();
-        Ok(Self { resetter, running, globals, tables, host })
+        Ok(Self { resetter, running, snapshot })
     }
 
     fn live(&mut self) -> &mut Running {
@@ -61,80 +47,59 @@ impl driver::Resident for Resident {
     }
 
     fn reset(&mut self) -> Result<bool> {
-        // After a panic in a call, which left its host behind.
+        // A call that panicked has left its host behind.
         if self.running.caged.host().is_none() {
             return Ok(false);
         }
         if let Some(resetter) = &mut self.resetter {
             let (first, open) = (resetter.template().size(), self.running.memory().len());
-            // SAFETY: the instance is not running, and `&mut self` keeps it so; the
-            // slice above is used no more. So much of the mapping is open: it was before
+            // SAFETY: the instance is not running, and `&mut self` keeps it so; the slice above is
+            // not used any more. The mapping is open up to the memory's size: it was opened before
             // the memory had that size. Whoever grows it again finds zeros.
             unsafe { resetter.reset_grown(open) }?;
-            // What lies behind stays open: tinywasm compares with the size.
+            // The rest stays open: tinywasm compares with the size.
             if open != first && !self.running.caged.shrink_memory(first) {
                 return Ok(false);
             }
         }
-        let store = self.running.caged.store();
-        for (global, value) in &self.globals {
-            global.set(store, *value).map_err(Error::runtime(ID, "restore a global"))?;
-        }
-        for (table, entries) in &self.tables {
-            if table.size(store).ok() != Some(entries.len()) {
-                return Ok(false);
-            }
-            for (index, entry) in entries.iter().enumerate() {
-                table
-                    .set(store, index as u32, *entry)
-                    .map_err(Error::runtime(ID, "restore a table"))?;
-            }
-        }
-        self.running.host().reset_to(&self.host);
-        Ok(true)
+        self.snapshot.restore(&mut self.running)
     }
 }
 
-/// Mutable globals with their first values.
-fn globals(
-    shared: &Shared,
-    exports: &[ExternItem],
-    running: &mut Running,
-) -> Result<Vec<(Global, WasmValue)>> {
-    shared
-        .mutable_globals
-        .iter()
-        .map(|position| match exports.get(*position) {
-            Some(&ExternItem::Global(global)) => {
-                let value = global
-                    .get(running.caged.store())
-                    .map_err(Error::runtime(ID, "save a global"))?;
-                Ok((global, value))
-            }
-            _ => Err(Error::Misuse("a mutable global that is not exported")),
-        })
-        .collect()
-}
+impl Stateful for Running {
+    type Global = (Global, WasmValue);
+    type Table = (Table, Vec<WasmValue>);
 
-/// Tables with their first entries, where the guest can write them.
-fn tables(
-    shared: &Shared,
-    exports: &[ExternItem],
-    running: &mut Running,
-) -> Result<Vec<(Table, Vec<WasmValue>)>> {
-    shared
-        .written_tables
-        .iter()
-        .map(|position| match exports.get(*position) {
-            Some(&ExternItem::Table(table)) => {
-                let store = running.caged.store();
-                let entries = table
-                    .size(store)
-                    .and_then(|size| table.load(store, 0, size))
-                    .map_err(Error::runtime(ID, "save a table"))?;
-                Ok((table, entries.collect()))
-            }
-            _ => Err(Error::Misuse("a written table that is not exported")),
-        })
-        .collect()
+    fn save_global(&mut self, name: &str) -> Result<Self::Global> {
+        let (instance, store) = self.caged.instance_and_store();
+        let global = instance.global(name).map_err(|_| NOT_EXPORTED)?;
+        let value = global.get(store).map_err(Error::runtime(ID, "save a global"))?;
+        Ok((global, value))
+    }
+
+    fn restore_global(&mut self, (global, value): &Self::Global) -> Result<()> {
+        let (_, store) = self.caged.instance_and_store();
+        global.set(store, *value).map_err(Error::runtime(ID, "restore a global"))
+    }
+
+    fn save_table(&mut self, name: &str) -> Result<Self::Table> {
+        let (instance, store) = self.caged.instance_and_store();
+        let table = instance.table(name).map_err(|_| NOT_EXPORTED)?;
+        let entries = table
+            .size(store)
+            .and_then(|size| table.load(store, 0, size))
+            .map_err(Error::runtime(ID, "save a table"))?;
+        Ok((table, entries.collect()))
+    }
+
+    fn restore_table(&mut self, (table, entries): &Self::Table) -> Result<bool> {
+        let (_, store) = self.caged.instance_and_store();
+        if table.size(store).ok() != Some(entries.len()) {
+            return Ok(false);
+        }
+        for (index, entry) in (0..).zip(entries) {
+            table.set(store, index, *entry).map_err(Error::runtime(ID, "restore a table"))?;
+        }
+        Ok(true)
+    }
 }

@@ -1,18 +1,18 @@
-//! A live instance, as the calling conventions see it.
+//! A live instance and the calls on it.
 
 use crate::caged::Caged;
 use crate::memory::Made;
-use crate::module::Shared;
+use crate::module::ModuleData;
 use crate::trap;
 use std::sync::Arc;
 use tinywasm::types::{ExternRef, FuncRef, WasmValue};
-use tinywasm::{Engine, ExternItem, Function};
+use tinywasm::{Engine, Function};
 use touchstone_executor::abi::Live;
-use touchstone_executor::driver::Disposable;
+use touchstone_executor::adapter::Disposable;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
 /// An instance, and what its calls need.
 pub(crate) struct Running {
@@ -21,29 +21,28 @@ pub(crate) struct Running {
     made: Made,
     /// The function that was called last, by its handle.
     entry: Option<(u32, Function)>,
-    /// Never looked at while the caged host is there.
+    /// Used only when the caged host is lost.
     spare: HostState,
     params: Vec<WasmValue>,
-    shared: Arc<Shared>,
+    shared: Arc<ModuleData>,
 }
 
 impl Running {
     /// Makes a new instance and runs its start function.
-    pub(crate) fn instantiate(shared: &Arc<Shared>, kept: Kept) -> Result<Self> {
+    pub(crate) fn instantiate(shared: &Arc<ModuleData>, kept: Kept) -> Result<Self> {
         let Kept { engine, made, host } = kept;
-        let (module, imports) = (&shared.module, &shared.imports);
-        let caged = Caged::new(&engine, &made, module, imports, shared.memory, host)?;
+        let caged = Caged::new(&engine, &made, shared, host)?;
         let mut running = Self {
             caged,
             engine,
             made,
             entry: None,
-            spare: shared.new_host(),
+            spare: shared.guest.new_host(),
             params: Vec::new(),
             shared: Arc::clone(shared),
         };
         if let Some(start) = running.caged.start()? {
-            let ended = running.caged.call(&start, &[], shared.deadline);
+            let ended = running.caged.call(&start, &[], shared.guest.config.deadline);
             if let Err(error) = ended {
                 return Err(Error::of_instantiation(trap::sort(error)));
             }
@@ -54,41 +53,38 @@ impl Running {
     /// Calls with the numbers in `params`.
     fn call(&mut self, index: u32) -> Result<Result<Vec<WasmValue>, Trap>> {
         if self.entry.as_ref().is_none_or(|(known, _)| *known != index) {
-            let position = *self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
-            let Some(ExternItem::Func(function)) = self.caged.export(position) else {
-                return Err(FOREIGN);
-            };
-            self.entry = Some((index, function));
+            let name = self.shared.guest.export_name(index)?;
+            self.entry = Some((index, self.caged.function(name)?));
         }
         let Some((_, function)) = &self.entry else { return Err(FOREIGN) };
-        match self.caged.call(function, &self.params, self.shared.deadline) {
+        match self.caged.call(function, &self.params, self.shared.guest.config.deadline) {
             Ok(values) => Ok(Ok(values)),
             Err(error) => trap::sort(error).map(Err),
         }
     }
 }
 
-/// What an instance is made with, and leaves to the next one.
+/// Data that an instance leaves to the next one.
 pub(crate) struct Kept {
     engine: Engine,
-    /// Where the engine's memories come to lie.
+    /// The place of the engine's memories.
     made: Made,
     host: HostState,
 }
 
 impl Kept {
     /// For a first instance.
-    pub(crate) fn new(shared: &Shared) -> Self {
+    pub(crate) fn new(shared: &ModuleData) -> Self {
         let (engine, made) = shared.engine();
-        Self { engine, made, host: shared.new_host() }
+        Self { engine, made, host: shared.guest.new_host() }
     }
 }
 
 impl Disposable for Running {
-    type Shared = Shared;
+    type Shared = ModuleData;
     type Kept = Kept;
 
-    fn new(shared: &Arc<Shared>, kept: Option<Kept>) -> Result<Self> {
+    fn new(shared: &Arc<ModuleData>, kept: Option<Kept>) -> Result<Self> {
         let mut kept = kept.unwrap_or_else(|| Kept::new(shared));
         kept.host.reset();
         Self::instantiate(shared, kept)
@@ -101,10 +97,6 @@ impl Disposable for Running {
 }
 
 impl Live for Running {
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory_and_host().0
-    }
-
     fn grow_memory(&mut self, pages: u32) -> bool {
         self.caged.grow_memory(pages)
     }
@@ -117,23 +109,6 @@ impl Live for Running {
         match self.caged.memory_and_host() {
             Some(both) => both,
             None => (&mut [], &mut self.spare),
-        }
-    }
-
-    fn call_substrate(
-        &mut self,
-        index: u32,
-        pointer: u32,
-        length: u32,
-    ) -> Result<Result<u64, Trap>> {
-        self.params.clear();
-        self.params.extend([WasmValue::I32(pointer as i32), WasmValue::I32(length as i32)]);
-        match self.call(index)? {
-            Ok(values) => match values[..] {
-                [WasmValue::I64(packed)] => Ok(Ok(packed as u64)),
-                _ => Err(FOREIGN),
-            },
-            Err(trap) => Ok(Err(trap)),
         }
     }
 
@@ -156,7 +131,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.signature(index)
+        self.shared.guest.exports.signature(index)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Traps: ours on their way through tinywasm, and tinywasm's own in our words.
+//! Traps: the host's on their way through tinywasm, and tinywasm's as a `TrapKind`.
 
 use crate::engine::ID;
 use tinywasm::{Error as Inner, Trap as InnerTrap};
@@ -9,7 +9,7 @@ pub(crate) fn carry(trap: impl Into<Trap>) -> Inner {
     Inner::Trap(InnerTrap::HostFunction(Box::new(trap.into())))
 }
 
-/// What a call's error means.
+/// The trap in the error of a call.
 ///
 /// # Errors
 ///
@@ -39,8 +39,8 @@ pub(crate) fn sort(error: Inner) -> Result<Trap> {
     Ok(kind.into())
 }
 
-/// Why a module cannot be instantiated, before its start function runs: a segment does not fit,
-/// or tinywasm failed.
+/// The error of an instantiation, before its start function runs: a segment does not fit, or
+/// tinywasm failed.
 pub(crate) fn of_instantiation(error: Inner) -> Error {
     use InnerTrap::{MemoryOutOfBounds, TableOutOfBounds};
     match error {

@@ -96,7 +96,7 @@ impl Engine for Wasm3 {
             .parses(&prepared.program.wasm)
             .map_err(Error::runtime(self.id(), "parse the module"))?;
         // Wasm3 keeps its code with each instance: the artifact has the module's bytes only.
-        Ok(Artifact::new(self.id(), 0, prepared))
+        Ok(Artifact::new(self, guest, strategy, config, prepared))
     }
 
     fn load(
@@ -107,7 +107,7 @@ impl Engine for Wasm3 {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         self.check(strategy, guest)?;
-        let prepared: &Prepared = artifact.content(self.id())?;
+        let prepared: &Prepared = artifact.open(self, guest, strategy, config)?;
         let shared = Shared::new(self.id(), prepared, guest, strategy, config)?;
         if strategy.instance == InstanceFrom::Interpreted {
             return Ok(Box::new(FreshModule::new(shared, None)));

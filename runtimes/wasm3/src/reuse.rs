@@ -5,7 +5,7 @@ use crate::module::Shared;
 use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::driver::{Resident, Reused};
+use touchstone_executor::adapter::{Resident, Reused};
 use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 

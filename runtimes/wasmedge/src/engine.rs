@@ -60,8 +60,15 @@ impl WasmEdge {
             .flatten()
     }
 
-    fn artifact(&self, code: Code) -> Artifact {
-        Artifact::of_code(self.id(), Arc::clone(&code.compiled), code)
+    fn artifact(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        code: Code,
+    ) -> Artifact {
+        let compiled = Arc::clone(&code.compiled);
+        Artifact::new(self, guest, strategy, config, code).of_code(compiled)
     }
 }
 
@@ -165,7 +172,7 @@ impl Engine for WasmEdge {
             Mode::Interpreter | Mode::JustInTime => rewritten.wasm.clone(),
         };
         let code = Code::new(guest, changes, rewritten, CompiledCode::new(compiled));
-        Ok(self.artifact(code).keyed(key))
+        Ok(self.artifact(guest, strategy, config, code).keyed(key))
     }
 
     fn restore(
@@ -184,7 +191,7 @@ impl Engine for WasmEdge {
         let Some(key) = self.key(guest, strategy, config, &rewritten) else { return Ok(None) };
         let Some(compiled) = folder.read(&key)? else { return Ok(None) };
         let code = Code::new(guest, changes, rewritten, compiled);
-        Ok(Some(self.artifact(code).keyed(Some(key))))
+        Ok(Some(self.artifact(guest, strategy, config, code).keyed(Some(key))))
     }
 
     fn load(
@@ -196,7 +203,7 @@ impl Engine for WasmEdge {
     ) -> Result<Box<dyn Module>> {
         self.check(strategy, guest)?;
         api::log_off();
-        let code: &Code = artifact.content(self.id())?;
+        let code: &Code = artifact.open(self, guest, strategy, config)?;
         let (engine, claimed) = (self.id(), self.execution());
         let mode = self.mode.run_mode();
         let loaded = Loaded::new(engine, claimed, mode, guest, code, strategy, config)?;

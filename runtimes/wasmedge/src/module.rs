@@ -8,7 +8,7 @@ use crate::rewrite::{Added, Changes};
 use crate::{api, signals, sizes};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::driver::Reused;
+use touchstone_executor::adapter::Reused;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{MemoryTemplate, ResetMethod};

@@ -6,7 +6,7 @@ use crate::slot::Slot;
 use crate::snapshot::Snapshot;
 use std::sync::Arc;
 use touchstone_executor::memory::{InitialContent, MemoryTemplate, Resetter, ResetterMut};
-use touchstone_executor::{Result, driver};
+use touchstone_executor::{Result, adapter};
 
 /// An instance with its clean state.
 pub(crate) struct Resident {
@@ -18,7 +18,7 @@ pub(crate) struct Resident {
     size: usize,
 }
 
-impl driver::Resident for Resident {
+impl adapter::Resident for Resident {
     type Shared = Shared;
     type Live = Running;
 

@@ -1,11 +1,11 @@
 //! The engine: what it supports, compiling and loading.
 
-use crate::module::Loaded;
-use crate::raw;
 use crate::rewrite::{Changes, rewrite};
-use crate::settings::{self, Class, ID};
+use crate::settings::{self, ID};
+use crate::{module, raw};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
+use touchstone_executor::adapter::MemoryClass;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, CodeFrom, CompiledCode, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom,
@@ -16,15 +16,6 @@ use touchstone_executor::{
 #[derive(Debug)]
 pub(crate) struct Wasmer {
     version: String,
-}
-
-/// What `compile` hands to `load` beside the serialized module.
-struct Compiled {
-    /// What it was made from.
-    guest: GuestModule,
-    /// What was done to the guest before it was compiled.
-    class: Class,
-    deadline: bool,
 }
 
 impl Wasmer {
@@ -59,18 +50,11 @@ impl Engine for Wasmer {
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        let info = guest.info();
-        match self.support(strategy) {
-            refused @ Support::Unsupported { .. } => refused,
-            support => match settings::refusal(strategy, info) {
-                Some(reason) => Support::unsupported(reason),
-                None => support,
-            },
-        }
+        self.support(strategy).unless(settings::refusal(strategy, guest.info()))
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        Class::of(strategy).name()
+        MemoryClass::of(strategy).name()
     }
 
     fn compile(
@@ -80,11 +64,10 @@ impl Engine for Wasmer {
         config: &Config,
     ) -> Result<Artifact> {
         self.check(strategy, guest)?;
-        let class = Class::of(strategy);
-        let wasm: Cow<'_, [u8]> = match class {
-            Class::OwnImage => guest.without_data()?.into(),
-            Class::Resettable => guest.resettable()?,
-            Class::Segments => guest.wasm().into(),
+        let wasm: Cow<'_, [u8]> = match MemoryClass::of(strategy) {
+            MemoryClass::OwnImage => guest.without_data()?.into(),
+            MemoryClass::Resettable => guest.resettable()?,
+            MemoryClass::Segments => guest.wasm().into(),
         };
         let changes = Changes { start: guest.info().has_start, clock: config.deadline.is_some() };
         let wasm = rewrite(&wasm, changes)?;
@@ -94,9 +77,7 @@ impl Engine for Wasmer {
             .serialize()
             .map_err(Error::runtime(ID, "serialize the module"))?
             .to_vec();
-        let compiled =
-            Compiled { guest: guest.clone(), class, deadline: config.deadline.is_some() };
-        Ok(Artifact::of_code(ID, CompiledCode::new(bytes), compiled))
+        Ok(Artifact::new(self, guest, strategy, config, ()).of_code(CompiledCode::new(bytes)))
     }
 
     fn load(
@@ -107,13 +88,10 @@ impl Engine for Wasmer {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         self.check(strategy, guest)?;
-        let compiled: &Compiled = artifact.content(ID)?;
-        compiled.check(guest, strategy, config)?;
+        artifact.open::<()>(self, guest, strategy, config)?;
         let code = artifact.code(ID)?.ok_or(Error::Misuse("an artifact without code"))?;
-        let loaded = Loaded::new(guest, strategy, config, |engine| {
-            load_module(code, engine, strategy.code)
-        })?;
-        Ok(Box::new(loaded))
+        let load = |engine: &_| load_module(code, engine, strategy.code);
+        Ok(Box::new(module::load(guest, strategy, config, load)?))
     }
 
     fn has_raw(&self, strategy: Strategy) -> bool {
@@ -125,27 +103,6 @@ impl Engine for Wasmer {
             return Ok(None);
         }
         raw::caller(guest, call)
-    }
-}
-
-impl Compiled {
-    /// Signatures, offsets and sizes are taken from the guest: with another
-    /// one's code they would be wrong, and unsafe.
-    fn check(&self, guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<()> {
-        let reason = if !self.guest.is_same(guest) {
-            format!("it was made from another guest, {}", self.guest.name())
-        } else if self.class != Class::of(strategy) {
-            format!(
-                "it was compiled for {} memories, {strategy} needs {}",
-                self.class.name(),
-                Class::of(strategy).name()
-            )
-        } else if self.deadline != config.deadline.is_some() {
-            "it was made with another setting of the deadline".to_owned()
-        } else {
-            return Ok(());
-        };
-        Err(Error::BadArtifact { engine: ID, reason })
     }
 }
 

@@ -1,22 +1,22 @@
-//! What a module imports: host functions, and stubs for all that this host does
-//! not have.
+//! Imports of a module: host functions, and stubs for everything else.
 
 use crate::memory::bytes;
 use crate::rewrite::CLOCK;
 use crate::settings::ID;
 use std::sync::Arc;
+use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::host::{Answer, Clock, HostFunction, HostState, Parameters, parameters};
+use touchstone_executor::host::{Clock, HostFunction, HostState, parameters};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmer::{Extern, ExternType, Function, FunctionEnv, FunctionEnvMut, FunctionType, Memory};
 use wasmer::{RuntimeError, Store, Type, Value};
 
-/// What host functions see of their instance.
+/// The instance as host functions see it.
 pub(crate) struct Host {
     pub(crate) state: HostState,
     /// Known once the module is instantiated, before any of its code runs.
     pub(crate) memory: Option<Memory>,
-    /// When the guest is to be stopped.
+    /// Stops the guest at its deadline.
     pub(crate) clock: Clock,
 }
 
@@ -86,52 +86,45 @@ fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FunctionType) -
 type Guest<'a> = FunctionEnvMut<'a, Host>;
 
 fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -> Function {
+    let answer = move |guest: Guest<'_>, numbers: [u64; 3]| {
+        adapter::answer(&mut WaitingGuest(guest), function, &parameters(numbers))
+    };
     match function {
-        HostFunction::Malloc => Function::new_typed_with_env(
-            store,
-            env,
-            move |mut guest: Guest<'_>, size: u32| -> Result<u32, Trap> {
-                let size = parameters([size.into()]);
-                answer(&mut guest, function, &size).map(|pointer| pointer as u32)
-            },
-        ),
+        HostFunction::Malloc => {
+            Function::new_typed_with_env(store, env, move |guest: Guest<'_>, size: u32| {
+                answer(guest, [size.into(), 0, 0]).map(|pointer| pointer as u32)
+            })
+        }
         HostFunction::Free => {
-            Function::new_typed_with_env(store, env, |mut guest: Guest<'_>, pointer: u32| {
-                let freed = with_memory(&mut guest, |memory, host| host.free(memory, pointer));
-                in_time(&guest, freed)
+            Function::new_typed_with_env(store, env, move |guest: Guest<'_>, pointer: u32| {
+                answer(guest, [pointer.into(), 0, 0]).map(drop)
             })
         }
         HostFunction::MaxLogLevel => {
-            Function::new_typed_with_env(store, env, |guest: Guest<'_>| {
-                guest.data().state.max_log_level()
+            Function::new_typed_with_env(store, env, move |guest: Guest<'_>| {
+                answer(guest, [0; 3]).map(|level| level as u32)
             })
         }
         HostFunction::Log => Function::new_typed_with_env(
             store,
             env,
-            |mut guest: Guest<'_>, level: u32, target: u64, message: u64| {
-                let logged = with_memory(&mut guest, |memory, host| {
-                    host.log(memory, level, target, message)
-                });
-                in_time(&guest, logged)
+            move |guest: Guest<'_>, level: u32, target: u64, message: u64| {
+                answer(guest, [level.into(), target, message]).map(drop)
             },
         ),
         HostFunction::InputLength => {
-            Function::new_typed_with_env(store, env, |guest: Guest<'_>| {
-                guest.data().state.input_len()
-            })
+            Function::new_typed_with_env(store, env, move |guest: Guest<'_>| answer(guest, [0; 3]))
         }
         HostFunction::Input => {
-            Function::new_typed_with_env(store, env, |mut guest: Guest<'_>, pointer: u64| {
-                let copied = with_memory(&mut guest, |memory, host| host.input(memory, pointer));
-                in_time(&guest, copied)
+            Function::new_typed_with_env(store, env, move |guest: Guest<'_>, pointer: u64| {
+                answer(guest, [pointer, 0, 0]).map(drop)
             })
         }
         HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, env, function),
     }
 }
 
-/// A function that is answered over the memory, untyped.
+/// A host function with its parameters as numbers.
 fn untyped(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -> Function {
     let Signature { params, results } = function.signature();
     let number = |ty: &ValueType| match ty {
@@ -141,13 +134,13 @@ fn untyped(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -
     let params: Vec<_> = params.iter().map(number).collect();
     let types: Vec<_> = results.iter().map(number).collect();
     let ty = FunctionType::new(params, types);
-    Function::new_with_env(store, env, ty, move |mut guest: Guest<'_>, params| {
+    Function::new_with_env(store, env, ty, move |guest: Guest<'_>, params| {
         let values = parameters(params.iter().map(|value| match value {
             Value::I32(value) => value.cast_unsigned().into(),
             Value::I64(value) => value.cast_unsigned(),
             _ => 0,
         }));
-        let result = answer(&mut guest, function, &values)
+        let result = adapter::answer(&mut WaitingGuest(guest), function, &values)
             .map_err(|trap| RuntimeError::user(Box::new(trap)))?;
         let typed = |ty: &ValueType| match ty {
             ValueType::I64 => Value::I64(result.cast_signed()),
@@ -157,36 +150,29 @@ fn untyped(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -
     })
 }
 
-fn with_memory<T>(guest: &mut Guest<'_>, work: impl FnOnce(&mut [u8], &mut HostState) -> T) -> T {
-    let (host, store) = guest.data_and_store_mut();
-    match &host.memory {
-        // SAFETY: the guest waits for this call to return, and `work` can reach
-        // neither the store nor the memory but through its two arguments.
-        Some(memory) => work(unsafe { bytes(memory, &store) }, &mut host.state),
-        None => work(&mut [], &mut host.state),
-    }
-}
+/// A guest that waits for a host function.
+struct WaitingGuest<'a>(Guest<'a>);
 
-/// What a host function answered, unless the guest's time is over: a guest that lets the host work
-/// comes to few loops.
-fn in_time<T>(guest: &Guest<'_>, answered: Result<T, Trap>) -> Result<T, Trap> {
-    answered.and_then(|answer| guest.data().clock.check().map(|()| answer))
-}
-
-/// Answers a function over the memory, which grows if the answer needs room.
-fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) -> Result<u64, Trap> {
-    loop {
-        let answered = with_memory(guest, |memory, host| host.answer(function, memory, values));
-        let pages = match answered? {
-            Answer::Result(result) => return in_time(guest, Ok(result)),
-            Answer::NeedsMemory { pages } => pages,
+impl HostCaller for WaitingGuest<'_> {
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        let (host, store) = self.0.data_and_store_mut();
+        let bytes: &mut [u8] = match &host.memory {
+            // SAFETY: the guest waits for this call to return, and the result borrows `self`, by
+            // which alone anybody reaches store and memory.
+            Some(memory) => unsafe { bytes(memory, &store) },
+            None => &mut [],
         };
-        let (host, mut store) = guest.data_and_store_mut();
-        let grown =
-            host.memory.as_ref().is_some_and(|memory| memory.grow(&mut store, pages).is_ok());
-        if !grown {
-            return Err(function.full(pages));
-        }
+        (bytes, &mut host.state)
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        let (host, mut store) = self.0.data_and_store_mut();
+        host.memory.as_ref().is_some_and(|memory| memory.grow(&mut store, pages).is_ok())
+    }
+
+    /// A guest that lets the host work comes to few loops.
+    fn check_time(&mut self) -> Result<(), Trap> {
+        self.0.data().clock.check()
     }
 }
 

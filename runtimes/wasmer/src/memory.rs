@@ -1,5 +1,4 @@
-//! Memories of our own for Wasmer, through its `Tunables`; and the view of a
-//! memory's bytes. All unsafe code of this crate but that for artifacts.
+//! Touchstone's memories for Wasmer, through its `Tunables`, and the view of a memory's bytes.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ pub(crate) unsafe fn bytes<'a>(memory: &Memory, store: &impl AsStoreRef) -> &'a 
 /// A memory is given back when the store that has it is dropped.
 pub(crate) struct Memories {
     pool: Arc<MemoryPool>,
-    /// Decides everything else, as without us.
+    /// Decides everything else.
     base: BaseTunables,
 }
 
@@ -65,11 +64,10 @@ impl Tunables for Memories {
         self.base.create_host_memory(ty, style)
     }
 
-    /// A memory of the initial size in the whole reservation that the style
-    /// promises to compiled code; the rest of it is inaccessible, so that what
-    /// the compiler leaves to the guard pages faults. With a template the memory is
-    /// not zero but holds what the module's (removed) data segments would have
-    /// written.
+    /// A memory of the initial size in the whole reservation that the style promises to compiled
+    /// code. The rest is inaccessible, so that an access that the compiler leaves to the guard
+    /// pages faults. With a template the memory holds the content of the module's data segments,
+    /// which were removed.
     unsafe fn create_vm_memory(
         &self,
         ty: &MemoryType,
@@ -112,7 +110,7 @@ impl Tunables for Memories {
     }
 }
 
-/// What Wasmer holds.
+/// A recycled memory, as Wasmer holds it.
 #[derive(Debug)]
 struct Lent {
     ty: MemoryType,

@@ -1,22 +1,23 @@
-//! A store with an instance in it, as the calling conventions see it.
+//! A live instance and the calls on it.
 
 use crate::imports::Host;
 use crate::memory::bytes;
-use crate::module::Shared;
+use crate::module::ModuleData;
 use crate::rewrite::START;
 use crate::settings::ID;
 use crate::trap;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
-use touchstone_executor::driver::Disposable;
+use touchstone_executor::adapter::Disposable;
+use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
 use wasmer::{
-    Extern, Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
+    Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
     TypedFunction, Value as Val,
 };
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
 /// An exported function, ready to be called.
 enum Entry {
@@ -29,11 +30,11 @@ enum Entry {
 pub(crate) struct Running {
     pub(crate) store: Store,
     pub(crate) memory: Option<Memory>,
-    instance: Instance,
+    pub(crate) instance: Instance,
     env: FunctionEnv<Host>,
     /// The function that was called last, by its handle.
     entry: Option<(u32, Entry)>,
-    shared: Arc<Shared>,
+    shared: Arc<ModuleData>,
 }
 
 // SAFETY: of the fields only the store is not `Send`. Wasmer 7 leaves it open
@@ -48,7 +49,7 @@ unsafe impl Send for Running {}
 
 impl Running {
     /// Makes a new instance and runs its start function.
-    pub(crate) fn instantiate(shared: &Arc<Shared>, state: HostState) -> Result<Self> {
+    pub(crate) fn instantiate(shared: &Arc<ModuleData>, state: HostState) -> Result<Self> {
         let mut store = Store::new(shared.engine.clone());
         let env =
             FunctionEnv::new(&mut store, Host { state, memory: None, clock: Clock::default() });
@@ -61,14 +62,11 @@ impl Running {
                     other => Error::runtime(ID, "instantiate the module")(other),
                 }
             })?;
-        let memory = match shared.memory.and_then(|at| nth(&instance, at)) {
-            Some(Extern::Memory(memory)) => Some(memory.clone()),
-            _ => None,
-        };
+        let memory = instance.exports.get_memory(MEMORY).ok().cloned();
         env.as_mut(&mut store).memory.clone_from(&memory);
         let mut running =
             Self { store, memory, instance, env, entry: None, shared: Arc::clone(shared) };
-        if shared.has_start {
+        if shared.guest.info().has_start {
             running.start()?;
         }
         Ok(running)
@@ -91,29 +89,23 @@ impl Running {
         self.memory.as_ref().map(|memory| &*unsafe { bytes(memory, &self.store) })
     }
 
-    /// An export by its position among all exports of the module.
-    pub(crate) fn export(&self, position: usize) -> Option<&Extern> {
-        nth(&self.instance, position)
-    }
-
     fn start_clock(&mut self) {
-        if self.shared.deadline.is_some() {
-            self.env.as_mut(&mut self.store).clock = Clock::start(self.shared.deadline);
+        if self.shared.guest.config.deadline.is_some() {
+            let clock = Clock::start(self.shared.guest.config.deadline);
+            self.env.as_mut(&mut self.store).clock = clock;
         }
     }
 
-    /// Sees to it that `entry` is the one of the handle.
+    /// Looks up the function of the handle, unless it was called last.
     fn find(&mut self, index: u32) -> Result<()> {
         if self.entry.as_ref().is_some_and(|(known, _)| *known == index) {
             return Ok(());
         }
         use ValueType::{I32, I64};
-        let position = *self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
-        let Some(Extern::Function(function)) = nth(&self.instance, position) else {
-            return Err(FOREIGN);
-        };
-        let signature = self.signature(index).map(|s| (&s.params[..], &s.results[..]));
-        let entry = match signature {
+        let export = self.shared.guest.exports.get(index).ok_or(FOREIGN)?;
+        let function = self.instance.exports.get_function(&export.name).map_err(|_| FOREIGN)?;
+        let signature = export.signature.as_ref();
+        let entry = match signature.map(|known| (&known.params[..], &known.results[..])) {
             Some(([I32, I32], [I64])) => function.typed(&self.store).map(Entry::Substrate),
             Some(([], [])) => function.typed(&self.store).map(Entry::Nothing),
             _ => Ok(Entry::Other(function.clone())),
@@ -131,31 +123,23 @@ impl Running {
     }
 }
 
-fn nth(instance: &Instance, position: usize) -> Option<&Extern> {
-    instance.exports.iter().nth(position).map(|(_, export)| export)
-}
-
 impl Disposable for Running {
-    type Shared = Shared;
+    type Shared = ModuleData;
     type Kept = HostState;
 
-    fn new(shared: &Arc<Shared>, kept: Option<HostState>) -> Result<Self> {
-        let mut host = kept.unwrap_or_else(|| shared.new_host());
+    fn new(shared: &Arc<ModuleData>, kept: Option<HostState>) -> Result<Self> {
+        let mut host = kept.unwrap_or_else(|| shared.guest.new_host());
         host.reset();
         Self::instantiate(shared, host)
     }
 
     fn into_kept(mut self) -> HostState {
-        let empty = self.shared.new_host();
+        let empty = self.shared.guest.new_host();
         std::mem::replace(&mut self.env.as_mut(&mut self.store).state, empty)
     }
 }
 
 impl Live for Running {
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory_and_host().0
-    }
-
     fn grow_memory(&mut self, pages: u32) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.grow(&mut self.store, pages).is_ok())
     }
@@ -224,7 +208,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.signature(index)
+        self.shared.guest.exports.signature(index)
     }
 }
 

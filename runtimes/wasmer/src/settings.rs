@@ -2,7 +2,9 @@
 
 use crate::memory::Memories;
 use std::num::NonZero;
-use touchstone_executor::guest::ModuleInfo;
+use touchstone_executor::adapter::MemoryClass;
+use touchstone_executor::guest::{ModuleInfo, Table};
+use touchstone_executor::memory::ResetMethod;
 use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Features, InstanceFrom, MemoryFrom, Strategy,
 };
@@ -11,47 +13,17 @@ use wasmer::sys::{Cranelift, EngineBuilder};
 /// Name of the engine.
 pub(crate) const ID: &str = "wasmer";
 
-/// Strategies of one class share an artifact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// Data segments are copied in at instantiation.
-    Segments,
-    /// The memory brings its content along; segments are empty.
-    OwnImage,
-    /// The memory gets its content after instantiation, where that is known; segments are empty
-    /// then.
-    Resettable,
-}
-
-impl Class {
-    pub(crate) fn of(strategy: Strategy) -> Self {
-        match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Reuse, _) => Self::Resettable,
-            (_, MemoryFrom::Segments) => Self::Segments,
-            _ => Self::OwnImage,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Segments => "segment-initialised",
-            Self::OwnImage => "pre-initialised",
-            Self::Resettable => "reset in place",
-        }
-    }
-}
-
-/// Why a strategy is unsupported for a module.
+/// The reason why a module cannot run under a strategy.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     if let Some(reason) = strategy.refusal(info, Features::WASM2) {
         return Some(reason);
     }
-    if Class::of(strategy) == Class::OwnImage {
+    if MemoryClass::of(strategy) == MemoryClass::OwnImage {
         return info.image_refusal();
     }
     // Wasmer keeps the entries of a function table of fixed size twice, and its
     // interface writes only the copy that compiled code does not look at.
-    let fixed = |table: &touchstone_executor::guest::Table| table.maximum == Some(table.minimum);
+    let fixed = |table: &Table| table.maximum == Some(table.minimum);
     if strategy.instance == InstanceFrom::Reuse
         && info.writes_tables
         && info.tables.iter().any(fixed)
@@ -85,7 +57,7 @@ pub(crate) fn running(memories: Option<Memories>) -> wasmer::Engine {
     engine.into()
 }
 
-/// What is in force, in words.
+/// The effective configuration.
 pub(crate) fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {
     let reset = match (strategy.instance, strategy.memory) {
         (InstanceFrom::Recreate, MemoryFrom::Segments) => {

@@ -5,13 +5,12 @@ use touchstone_executor::{Error, Result, Trap, TrapKind};
 use wasmer::RuntimeError;
 use wasmer::sys::vm::TrapCode;
 
-/// What a call's error means.
+/// The trap in the error of a call.
 ///
 /// # Errors
 ///
 /// When it is no trap of the guest.
 pub(crate) fn sort(error: RuntimeError) -> Result<Trap> {
-    // A trap of our own host functions comes through as it was.
     let error = match error.downcast::<Trap>() {
         Ok(trap) => return Ok(trap),
         Err(error) => error,

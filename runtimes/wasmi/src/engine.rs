@@ -125,7 +125,7 @@ impl Engine for Wasmi {
         let translated =
             Translated::new(self.id(), &self.wasmi_config(config), guest, strategy, config)?;
         // wasmi does not tell the size of its code.
-        Ok(Artifact::new(self.id(), 0, translated))
+        Ok(Artifact::new(self, guest, strategy, config, translated))
     }
 
     fn load(
@@ -136,7 +136,7 @@ impl Engine for Wasmi {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         self.check(strategy, guest)?;
-        let translated: &Translated = artifact.content(self.id())?;
+        let translated: &Translated = artifact.open(self, guest, strategy, config)?;
         let shared = Shared::new(self.id(), translated, guest, strategy, config)?;
         Ok(match strategy.instance {
             InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, strategy)?),

@@ -4,7 +4,7 @@ use crate::module::Shared;
 use crate::running::Running;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::driver::Fresh;
+use touchstone_executor::adapter::Fresh;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module with a new instance for each call.

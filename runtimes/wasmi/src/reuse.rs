@@ -7,7 +7,7 @@ use crate::running::{Buffers, Running};
 use crate::snapshot::Snapshot;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::driver::{Resident, Reused};
+use touchstone_executor::adapter::{Resident, Reused};
 use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::memory::{
     Image, InitialContent, MemoryTemplate, ResetMethod, ResetterMut,

@@ -6,7 +6,7 @@ use crate::trap;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Live;
-use touchstone_executor::driver::Disposable;
+use touchstone_executor::adapter::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::MemoryTemplate;

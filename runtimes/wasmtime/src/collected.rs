@@ -14,7 +14,7 @@ pub(crate) const COLLECTED: Features = Features::NONE
     .with(Feature::GarbageCollection)
     .with(Feature::Exceptions);
 
-/// Whether the module needs the collector.
+/// `true` if the module needs the collector.
 pub(crate) fn needs_collector(info: &ModuleInfo) -> bool {
     uses(info).next().is_some()
 }

@@ -1,7 +1,6 @@
 //! The engine: what it supports, compiling and loading.
 
-use crate::module::Loaded;
-use crate::{collected, component, image, nearcore, raw, settings};
+use crate::{collected, component, image, module, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
@@ -26,8 +25,8 @@ pub(crate) enum Compiler {
 }
 
 impl Compiler {
-    /// Whether its code compares each access with the memory's size. Pulley does without
-    /// signals, and so without guard pages.
+    /// `true` if its code compares each access with the memory's size. Pulley uses no signals, and
+    /// so no guard pages.
     pub(crate) fn checks_bounds(self) -> bool {
         self == Self::Pulley
     }
@@ -41,27 +40,25 @@ pub(crate) struct Wasmtime {
     compiler: Compiler,
 }
 
-/// What `compile` hands to `load` beside the serialized module.
-struct Compiled {
-    /// What it was made from.
-    guest: GuestModule,
-    /// The settings it was compiled for.
-    class: &'static str,
-}
-
 impl Wasmtime {
     pub(crate) fn new(id: &'static str, compiler: Compiler) -> Self {
         Self { id, version: format!("wasmtime {}", wasmtime_environ::VERSION), compiler }
     }
 
-    /// What `settings::for_compiling` takes from a configuration is part of every key.
+    /// The key has everything that `settings::for_compiling` takes from a configuration.
     fn key(&self, guest: &GuestModule, strategy: Strategy, config: &Config) -> Option<ArtifactKey> {
         ArtifactKey::new(self, guest, strategy, config, "")
     }
 
-    fn artifact(&self, guest: &GuestModule, strategy: Strategy, code: CompiledCode) -> Artifact {
-        let compiled = Compiled { guest: guest.clone(), class: settings::class(strategy) };
-        Artifact::of_code(self.id, code, compiled)
+    fn artifact(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        code: CompiledCode,
+    ) -> Artifact {
+        let key = self.key(guest, strategy, config);
+        Artifact::new(self, guest, strategy, config, ()).of_code(code).keyed(key)
     }
 }
 
@@ -190,8 +187,7 @@ impl Engine for Wasmtime {
             None => engine.precompile_module(&wasm),
         }
         .map_err(Error::runtime(self.id, "compile the module"))?;
-        let artifact = self.artifact(guest, strategy, CompiledCode::new(bytes));
-        Ok(artifact.keyed(self.key(guest, strategy, config)))
+        Ok(self.artifact(guest, strategy, config, CompiledCode::new(bytes)))
     }
 
     fn restore(
@@ -203,7 +199,7 @@ impl Engine for Wasmtime {
     ) -> Result<Option<Artifact>> {
         let Some(key) = self.key(guest, strategy, config) else { return Ok(None) };
         let code = folder.read(&key)?;
-        Ok(code.map(|code| self.artifact(guest, strategy, code).keyed(Some(key))))
+        Ok(code.map(|code| self.artifact(guest, strategy, config, code)))
     }
 
     fn load(
@@ -214,25 +210,7 @@ impl Engine for Wasmtime {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         self.check(strategy, guest)?;
-        let compiled: &Compiled = artifact.content(self.id)?;
-        if compiled.class != settings::class(strategy) {
-            return Err(Error::BadArtifact {
-                engine: self.id,
-                reason: format!(
-                    "it was compiled for {} memories, {strategy} needs {}",
-                    compiled.class,
-                    settings::class(strategy)
-                ),
-            });
-        }
-        // Signatures, offsets and sizes are taken from the guest: with another
-        // one's code they would be wrong, and unsafe.
-        if !compiled.guest.is_same(guest) {
-            return Err(Error::BadArtifact {
-                engine: self.id,
-                reason: format!("it was made from another guest, {}", compiled.guest.name()),
-            });
-        }
+        artifact.open::<()>(self, guest, strategy, config)?;
         let (id, compiler) = (self.id, self.compiler);
         let code = artifact.code(id)?.ok_or(Error::Misuse("an artifact without code"))?;
         if guest.info().component.is_some() {
@@ -241,11 +219,12 @@ impl Engine for Wasmtime {
                 return Err(Error::unhostable(reason));
             }
             let load = |engine: &_| load_component(code, id, engine, strategy.code);
-            let loaded = component::Loaded::new(id, compiler, guest, strategy, config, load)?;
+            let loaded =
+                component::LoadedComponent::new(id, compiler, guest, strategy, config, load)?;
             return Ok(Box::new(loaded));
         }
         let load = |engine: &_| load_module(code, id, engine, strategy.code);
-        Ok(Box::new(Loaded::new(id, compiler, guest, strategy, config, load)?))
+        Ok(Box::new(module::load(id, compiler, guest, strategy, config, load)?))
     }
 
     fn has_meter(&self) -> bool {

@@ -1,9 +1,10 @@
 //! The host functions, wired into Wasmtime.
 
 use std::collections::HashSet;
-use touchstone_executor::guest::{FunctionImport, ModuleInfo};
-use touchstone_executor::host::{Answer, HostFunction, HostState, Parameters, parameters};
-use touchstone_executor::{Signature, Trap, TrapKind, ValueType};
+use touchstone_executor::adapter::{self, HostCaller};
+use touchstone_executor::guest::ModuleInfo;
+use touchstone_executor::host::{HostFunction, HostState, Parameters, parameters};
+use touchstone_executor::{Signature, Trap, ValueType};
 use wasmtime::{
     Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, Val,
 };
@@ -19,44 +20,62 @@ pub(crate) fn link(module: &Module, info: &ModuleInfo) -> Result<Linker<HostStat
         if !seen.insert((import.module().to_owned(), import.name().to_owned())) {
             continue;
         }
-        match host_function(known) {
-            Some(function @ (HostFunction::Wasi(_) | HostFunction::Storage(_))) => {
+        match adapter::host_function(known) {
+            Ok(function @ (HostFunction::Wasi(_) | HostFunction::Storage(_))) => {
                 untyped(&mut linker, &import, function, memory)?;
             }
-            Some(function) => provide(&mut linker, function, memory)?,
-            None => stub(&mut linker, &import)?,
+            Ok(function) => provide(&mut linker, function, memory)?,
+            Err(trap) => stub(&mut linker, &import, trap)?,
         }
     }
     Ok(linker)
 }
 
-fn host_function(import: &FunctionImport) -> Option<HostFunction> {
-    HostFunction::find(&import.module, &import.name, import.signature.as_ref()?)
-}
-
-fn stub(linker: &mut Linker<HostState>, import: &wasmtime::ImportType<'_>) -> Result<()> {
+fn stub(
+    linker: &mut Linker<HostState>,
+    import: &wasmtime::ImportType<'_>,
+    trap: Trap,
+) -> Result<()> {
     let ty = function_type(import)?;
-    let kind = TrapKind::MissingImport {
-        module: import.module().to_owned(),
-        name: import.name().to_owned(),
-    };
-    linker.func_new(import.module(), import.name(), ty, move |_, _, _| {
-        Err(Trap::new(kind.clone()).into())
-    })?;
+    let name = import.name();
+    linker.func_new(import.module(), name, ty, move |_, _, _| Err(trap.clone().into()))?;
     Ok(())
 }
 
-/// The export's handle was resolved when linking: a host call looks nothing up
-/// by name.
-fn memory_of(
+/// A guest that waits for a host function. The handle of its memory was resolved when linking: a
+/// host call looks nothing up by name.
+struct WaitingGuest<'a, 'b> {
+    caller: &'a mut Caller<'b, HostState>,
+    memory: Option<Memory>,
+}
+
+impl HostCaller for WaitingGuest<'_, '_> {
+    #[inline]
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        match self.memory {
+            Some(memory) => memory.data_and_store_mut(&mut *self.caller),
+            None => (&mut [], self.caller.data_mut()),
+        }
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.memory.is_some_and(|memory| memory.grow(&mut *self.caller, pages.into()).is_ok())
+    }
+}
+
+/// Answers a function over the guest's memory.
+#[inline]
+fn answer(
     caller: &mut Caller<'_, HostState>,
     memory: Option<ModuleExport>,
     function: HostFunction,
-) -> Result<Memory, Trap> {
-    match memory.and_then(|export| caller.get_module_export(&export)) {
-        Some(Extern::Memory(memory)) => Ok(memory),
-        _ => Err(function.refuse("the module has no memory")),
-    }
+    parameters: &Parameters,
+) -> Result<u64> {
+    let memory = match memory.and_then(|export| caller.get_module_export(&export)) {
+        Some(Extern::Memory(memory)) => Some(memory),
+        _ => None,
+    };
+    Ok(adapter::answer(&mut WaitingGuest { caller, memory }, function, parameters)?)
 }
 
 fn provide(
@@ -66,49 +85,38 @@ fn provide(
 ) -> Result<()> {
     type Host<'a> = Caller<'a, HostState>;
     let name = function.name();
+    let answer = move |mut caller: Host<'_>, numbers: [u64; 3]| {
+        answer(&mut caller, memory, function, &parameters(numbers))
+    };
     match function {
-        HostFunction::Malloc => linker.func_wrap(
-            "env",
-            name,
-            move |mut caller: Host<'_>, size: u32| -> Result<u32> {
-                let memory = memory_of(&mut caller, memory, function)?;
-                let size = parameters([size.into()]);
-                Ok(answer(&mut caller, Some(memory), function, &size)? as u32)
-            },
-        )?,
-        HostFunction::Free => linker.func_wrap(
-            "env",
-            name,
-            move |mut caller: Host<'_>, pointer: u32| -> Result<()> {
-                let memory = memory_of(&mut caller, memory, function)?;
-                let (bytes, host) = memory.data_and_store_mut(&mut caller);
-                Ok(host.free(bytes, pointer)?)
-            },
-        )?,
+        HostFunction::Malloc => {
+            linker.func_wrap("env", name, move |caller: Host<'_>, size: u32| {
+                answer(caller, [size.into(), 0, 0]).map(|pointer| pointer as u32)
+            })?
+        }
+        HostFunction::Free => {
+            linker.func_wrap("env", name, move |caller: Host<'_>, pointer: u32| {
+                answer(caller, [pointer.into(), 0, 0]).map(drop)
+            })?
+        }
         HostFunction::MaxLogLevel => {
             linker.func_wrap("env", name, |caller: Host<'_>| caller.data().max_log_level())?
         }
         HostFunction::Log => linker.func_wrap(
             "env",
             name,
-            move |mut caller: Host<'_>, level: u32, target: u64, message: u64| -> Result<()> {
-                let memory = memory_of(&mut caller, memory, function)?;
-                let (bytes, host) = memory.data_and_store_mut(&mut caller);
-                Ok(host.log(bytes, level, target, message)?)
+            move |caller: Host<'_>, level: u32, target: u64, message: u64| {
+                answer(caller, [level.into(), target, message]).map(drop)
             },
         )?,
         HostFunction::InputLength => {
             linker.func_wrap("env", name, |caller: Host<'_>| caller.data().input_len())?
         }
-        HostFunction::Input => linker.func_wrap(
-            "env",
-            name,
-            move |mut caller: Host<'_>, pointer: u64| -> Result<()> {
-                let memory = memory_of(&mut caller, memory, function)?;
-                let (bytes, host) = memory.data_and_store_mut(&mut caller);
-                Ok(host.input(bytes, pointer)?)
-            },
-        )?,
+        HostFunction::Input => {
+            linker.func_wrap("env", name, move |caller: Host<'_>, pointer: u64| {
+                answer(caller, [pointer, 0, 0]).map(drop)
+            })?
+        }
         HostFunction::Wasi(_) | HostFunction::Storage(_) => {
             wasmtime::bail!("{name} is linked with its type")
         }
@@ -116,7 +124,7 @@ fn provide(
     Ok(())
 }
 
-/// Links a function that is answered over the memory, untyped.
+/// Links a host function with its parameters as numbers.
 fn untyped(
     linker: &mut Linker<HostState>,
     import: &wasmtime::ImportType<'_>,
@@ -130,7 +138,6 @@ fn untyped(
             Val::I64(value) => value.cast_unsigned(),
             value => value.unwrap_i32().cast_unsigned().into(),
         }));
-        let memory = memory_of(&mut caller, memory, function).ok();
         let result = answer(&mut caller, memory, function, &values)?;
         for (place, ty) in places.iter_mut().zip(&results) {
             *place = match ty {
@@ -147,30 +154,5 @@ fn function_type(import: &wasmtime::ImportType<'_>) -> Result<FuncType> {
     match import.ty() {
         ExternType::Func(ty) => Ok(ty),
         _ => wasmtime::bail!("the import {}.{} is no function", import.module(), import.name()),
-    }
-}
-
-/// Answers a function over the memory, which grows if the answer needs room.
-fn answer(
-    caller: &mut Caller<'_, HostState>,
-    memory: Option<Memory>,
-    function: HostFunction,
-    values: &Parameters,
-) -> Result<u64, Trap> {
-    loop {
-        let answered = match memory {
-            Some(memory) => {
-                let (bytes, host) = memory.data_and_store_mut(&mut *caller);
-                host.answer(function, bytes, values)
-            }
-            None => caller.data_mut().answer(function, &mut [], values),
-        };
-        let pages = match answered? {
-            Answer::Result(result) => return Ok(result),
-            Answer::NeedsMemory { pages } => pages,
-        };
-        if memory.is_none_or(|memory| memory.grow(&mut *caller, pages.into()).is_err()) {
-            return Err(function.full(pages));
-        }
     }
 }

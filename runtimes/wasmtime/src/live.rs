@@ -1,57 +1,63 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
-use crate::module::{Function, Shape, Shared};
+use crate::module::{Function, ModuleData, Shape};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
-use touchstone_executor::driver::Disposable;
+use touchstone_executor::adapter::Disposable;
 use touchstone_executor::guest::StateCall;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
 /// A store, the instance in it and its memory.
 pub(crate) struct Running {
     tenancy: Tenancy,
-    /// Whether no call has trapped so far.
+    /// `true` until a call traps.
     well: bool,
     pub(crate) instance: Instance,
     /// The memory, looked up when it is first needed: many calls do without.
     memory: Option<Option<Memory>>,
-    /// Whether nothing was called since the instance was new or clean.
+    /// `true` if nothing was called since the instance was new or clean.
     first: bool,
     /// The functions that were called last, by their handles: first of a use, and later.
     called: [Option<(u32, Func, Shape)>; 2],
-    shared: Arc<Shared>,
+    shared: Arc<ModuleData>,
 }
 
 impl Running {
     /// Makes a new instance in a store that has no other one now.
-    pub(crate) fn instantiate(shared: Arc<Shared>, mut tenancy: Tenancy) -> Result<Self> {
+    pub(crate) fn instantiate(shared: Arc<ModuleData>, mut tenancy: Tenancy) -> Result<Self> {
         // Start functions run under the deadline too.
         let entered = shared.start_clock(&mut tenancy.store);
-        if shared.metered {
-            meter::fill(shared.id, &mut tenancy.store)?;
+        if shared.guest.config.metered {
+            meter::fill(shared.guest.engine, &mut tenancy.store)?;
         }
-        let instance = tenancy
-            .instantiate(|store| shared.pre.instantiate(store))
-            .map_err(|error| trap::of_instantiation(shared.id, "instantiate the module", error))?;
+        let instance =
+            tenancy.instantiate(|store| shared.pre.instantiate(store)).map_err(|error| {
+                trap::of_instantiation(shared.guest.engine, "instantiate the module", error)
+            })?;
         drop(entered);
         let (first, called) = (true, [None; 2]);
         Ok(Self { tenancy, well: true, instance, memory: None, first, called, shared })
     }
 
     /// The same in a store of its own.
-    pub(crate) fn alone(shared: &Arc<Shared>) -> Result<Self> {
+    pub(crate) fn alone(shared: &Arc<ModuleData>) -> Result<Self> {
         let engine = shared.pre.module().engine();
-        let tenancy = Tenancy::new(engine, shared.new_host(), 1);
+        let tenancy = Tenancy::new(engine, shared.guest.new_host(), 1);
         Self::instantiate(Arc::clone(shared), tenancy)
     }
 
-    /// The store.
+    /// Name of the engine.
+    #[inline]
+    pub(crate) fn engine(&self) -> &'static str {
+        self.shared.guest.engine
+    }
+
     #[inline]
     pub(crate) fn store(&mut self) -> &mut Store<HostState> {
         &mut self.tenancy.store
@@ -95,7 +101,7 @@ impl Running {
         function
             .typed::<u32, u32>(&*store)
             .and_then(|save| save.call(store, StateCall::Save as u32))
-            .map_err(Error::runtime(self.shared.id, "save the globals"))?;
+            .map_err(Error::runtime(self.shared.guest.engine, "save the globals"))?;
         Ok(())
     }
 
@@ -127,7 +133,7 @@ impl Running {
         params: &[Value],
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
-        let signature = self.shared.exports.signature(index).ok_or(FOREIGN)?;
+        let signature = self.shared.guest.exports.signature(index).ok_or(FOREIGN)?;
         let fits = params.iter().map(|value| value.ty()).eq(signature.params.iter().copied())
             && results.len() == signature.results.len();
         if !fits {
@@ -162,24 +168,24 @@ impl Running {
                     // Or the next call in this store would find it.
                     let _ = self.tenancy.store.take_pending_exception();
                 }
-                trap::sort(self.shared.id, error).map(Err)
+                trap::sort(self.shared.guest.engine, error).map(Err)
             }
         }
     }
 }
 
 impl Disposable for Running {
-    type Shared = Shared;
+    type Shared = ModuleData;
     /// The second one too: each clone of it is a write that other threads wait for.
-    type Kept = (Kept, Arc<Shared>);
+    type Kept = (Kept, Arc<ModuleData>);
 
-    fn new(shared: &Arc<Shared>, kept: Option<Self::Kept>) -> Result<Self> {
+    fn new(shared: &Arc<ModuleData>, kept: Option<Self::Kept>) -> Result<Self> {
         let (kept, shared) = match kept {
             Some((kept, shared)) => (Some(kept), shared),
             None => (None, Arc::clone(shared)),
         };
         let engine = shared.pre.module().engine();
-        let tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
+        let tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.guest.new_host());
         Self::instantiate(shared, tenancy)
     }
 
@@ -189,10 +195,6 @@ impl Disposable for Running {
 }
 
 impl Live for Running {
-    fn memory(&mut self) -> &mut [u8] {
-        self.memory_and_host().0
-    }
-
     fn grow_memory(&mut self, pages: u32) -> bool {
         let memory = Running::memory(self);
         memory.is_some_and(|memory| memory.grow(&mut self.tenancy.store, pages.into()).is_ok())
@@ -279,7 +281,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.signature(index)
+        self.shared.guest.exports.signature(index)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Loan {
     first: usize,
     /// Bytes that the memory may grow to.
     largest: usize,
-    /// Whether it may move when it grows.
+    /// `true` if it may move when it grows.
     moves: bool,
     lease: Mutex<PooledMemory>,
 }
@@ -64,7 +64,7 @@ impl Loan {
     }
 }
 
-/// What Wasmtime holds of it.
+/// A loan, as Wasmtime holds it.
 pub(crate) struct Lent {
     loan: Arc<Loan>,
     turn: u64,
@@ -118,7 +118,7 @@ impl Lent {
 // SAFETY: the pointer is that of a mapping owned by the loan, of which `size` bytes
 // are accessible. It moves only in `grow_to`, and only if the code was compiled for
 // memories that may. After the loan's end no code runs that has this memory
-// (`Tenancy::end`); Wasmtime asks where it lies only to tell whose fault an address is.
+// (`Tenancy::end`); Wasmtime asks where it lies only to find the memory of an address.
 unsafe impl LinearMemory for Lent {
     fn byte_size(&self) -> usize {
         if self.has_ended() { 0 } else { self.loan.extent.size() }

@@ -15,7 +15,7 @@ const ADDRESSABLE: usize = 1 << 32;
 /// Gives Wasmtime its linear memories.
 pub(crate) struct Memories {
     home: Arc<MemoryPool>,
-    /// Whether they may move when they grow.
+    /// `true` if they may move when they grow.
     moves: bool,
     use_by: Use,
 }
@@ -80,11 +80,11 @@ impl Memories {
 }
 
 // SAFETY: `new_memory` returns memories of `minimum` accessible bytes. The compiler leaves it to
-// `guard` inaccessible bytes behind the size that a memory *has* that an access faults: it may check
-// the index alone, and add an offset of up to 4 GiB to it. So the reservation has the guard behind
-// the largest size that a memory can grow to, in place or by moving. All of it but the memory is
-// inaccessible. With a template the memory is not zero at the
-// start but holds what the module's data segments write, or would have written.
+// `guard` inaccessible bytes behind the size that a memory *has* that an access faults: it may
+// check the index alone, and add an offset of up to 4 GiB to it. So the reservation has the guard
+// behind the largest size that a memory can grow to, in place or by moving. All of it but the
+// memory is inaccessible. With a template the memory is not zero at the start but holds what the
+// module's data segments write, or would have written.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(
         &self,

@@ -4,7 +4,7 @@ use touchstone_executor::Error;
 use touchstone_executor::Result;
 use wasmtime::{OperatorCost, Store, VariableOperatorCost};
 
-/// What a metered store begins with: more than any call needs.
+/// Fuel of a metered store at first: more than any call needs.
 const FULL: u64 = u64::MAX;
 
 /// Makes code that counts: each operator as Wasmtime has it by default, and nothing for
@@ -37,7 +37,7 @@ pub(crate) fn fill<T>(id: &'static str, store: &mut Store<T>) -> Result<()> {
     store.set_fuel(FULL).map_err(Error::runtime(id, "set its fuel"))
 }
 
-/// What was used since; `None` in a store that is not metered.
+/// Fuel that was used since; `None` in a store that is not metered.
 pub(crate) fn used<T>(store: &Store<T>) -> Option<u64> {
     Some(FULL - store.get_fuel().ok()?)
 }

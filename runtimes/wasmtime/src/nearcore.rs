@@ -35,7 +35,7 @@ fn largest_memory(info: &ModuleInfo) -> u64 {
     pages.max(MEMORY_PAGES) * WASM_PAGE as u64
 }
 
-/// What decides about the code and about memories.
+/// Settings of the code and of memories.
 pub(crate) fn tune(settings: &mut wasmtime::Config, info: &ModuleInfo) {
     settings
         .native_unwind_info(false)

@@ -42,10 +42,10 @@ impl Restored {
         let content = InitialContent::capture(content);
         let data = content.first_data_byte();
         let template = MemoryTemplate::new(content, reset)?;
-        // SAFETY: the memory is one of Touchstone's without a template: page-aligned, private, of the
-        // template's size, and alive as long as `place`, which is dropped after the resetter.
-        // Only its instance uses it, which does not run. All that is not zero in it now is
-        // part of the template's content.
+        // SAFETY: the memory is one of Touchstone's without a template: page-aligned, private, of
+        // the template's size, and alive as long as `place`, which is dropped after the resetter.
+        // Only its instance uses it, which does not run. All that is not zero in it now is part of
+        // the template's content.
         let resetter = unsafe { template.install(place.base()) }?;
         Ok(Self { resetter: Some(resetter), place, data })
     }

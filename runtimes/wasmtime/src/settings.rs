@@ -16,17 +16,17 @@ use wasmtime::{
 pub(crate) const SEGMENTS: &str = "segment-initialised";
 /// Artifact class: Wasmtime maps an image copy-on-write.
 pub(crate) const IMAGE: &str = "copy-on-write";
-/// Artifact class: memories of our own, which may move when they grow.
+/// Artifact class: Touchstone's memories, which may move when they grow.
 pub(crate) const OWN: &str = "movable";
-/// Artifact class: the same, and the memory brings its content along.
+/// Artifact class: the same, and the memory has its content before instantiation.
 pub(crate) const OWN_IMAGE: &str = "pre-initialised and movable";
 
-/// Whether memories that are reset in this way move when they grow.
+/// `true` if memories that are reset in this way move when they grow.
 pub(crate) fn moves(reset: ResetMethod) -> bool {
     matches!(reset, ResetMethod::Tracked { .. })
 }
 
-/// What 32 bits can address, and Wasmtime's own guard for offsets behind it.
+/// The reach of 32 bits, and Wasmtime's own guard for offsets behind it.
 const MOVING_GUARD: u64 = (1 << 32) + (32 << 20);
 /// Bytes of a table that `pooling_cow_resident` keeps mapped.
 const TABLE_KEEP_RESIDENT: usize = 64 << 10;
@@ -44,14 +44,14 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
     }
 }
 
-/// Whether instances that are reset in place are called by their
-/// [entries](touchstone_executor::guest::entry). An entry takes operators of its own, and a deadline
-/// may end it before it has brought the globals back.
+/// `true` if instances that are reset in place are called by their
+/// [entries](touchstone_executor::guest::entry). An entry takes operators of its own, and a
+/// deadline may end it before it has restored the globals.
 pub(crate) fn enters(config: &Config) -> bool {
     !config.metered && config.deadline.is_none()
 }
 
-/// What decides about the code: the same for compiling and for loading.
+/// Settings of the code, the same for compiling and for loading.
 pub(crate) fn for_compiling(
     compiler: Compiler,
     strategy: Strategy,
@@ -88,7 +88,7 @@ pub(crate) fn for_compiling(
     Ok(settings)
 }
 
-/// What is needed to run: the instance allocator and the memories on top.
+/// Settings to run code: the instance allocator and the memories on top.
 pub(crate) fn for_running(
     compiler: Compiler,
     strategy: Strategy,
@@ -110,8 +110,8 @@ pub(crate) fn for_running(
     Ok(settings)
 }
 
-/// How many instances a store serves, one after the other: more than one where their
-/// memories are ours and can be taken back.
+/// Number of instances that a store serves, one after the other: more than one where the memories
+/// are Touchstone's and can be taken back.
 pub(crate) fn tenants(strategy: Strategy, info: &ModuleInfo) -> u32 {
     if class(strategy) == OWN_IMAGE { tenancy::tenants(info) } else { 1 }
 }
@@ -152,7 +152,7 @@ fn pool(strategy: Strategy, config: &Config, info: &ModuleInfo) -> PoolingAlloca
     pool
 }
 
-/// What a slot has to have room for.
+/// Sizes of a slot.
 pub(crate) struct SlotSize {
     /// Of one instance, of a component or of a module.
     needs: Needs,
@@ -182,9 +182,9 @@ impl SlotSize {
         }
     }
 
-    /// Makes room for so many instances at a time. Of memories and tables there are `parts` times
-    /// what one takes, of which a component has many. Core instances take no room: Wasmtime adds
-    /// some to components that call each other.
+    /// Reserves slots for a number of instances. Of memories and tables, `parts` times the number
+    /// of one instance are reserved: a component has many. Core instances take no slot: Wasmtime
+    /// adds some to components that call each other.
     pub(crate) fn reserve(&self, pool: &mut PoolingAllocationConfig, instances: u32, parts: u32) {
         let all = |each: u32| each.max(1).saturating_mul(parts);
         pool.total_component_instances(instances)
@@ -197,7 +197,7 @@ impl SlotSize {
     }
 }
 
-/// The same in words.
+/// The effective configuration.
 pub(crate) fn describe(
     compiler: Compiler,
     strategy: Strategy,

@@ -70,7 +70,7 @@ impl Place {
         self.0.first.store(self.size(), Ordering::Relaxed);
     }
 
-    /// Whether it makes itself clean.
+    /// `true` if it makes itself clean.
     pub(crate) fn is_leased(&self) -> bool {
         matches!(*self.memory(), Kind::Leased(_))
     }
@@ -130,12 +130,12 @@ impl Place {
     }
 }
 
-/// What Wasmtime holds of it.
+/// A memory, as Wasmtime holds it.
 pub(crate) struct Shrinking {
     place: Arc<Place>,
     /// Bytes that the memory may grow to.
     largest: usize,
-    /// Whether it may move when it grows.
+    /// `true` if it may move when it grows.
     moves: bool,
 }
 

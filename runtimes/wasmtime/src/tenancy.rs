@@ -27,8 +27,8 @@ const CACHED: u64 = 64 << 10;
 const LEFT_BEHIND: u64 = 1 << 20;
 /// Bytes that an instance takes beside its functions and tables: a guess on the safe side.
 const INSTANCE: u64 = 4096;
-/// Instances, memories and tables that a store allows, each (`DEFAULT_INSTANCE_LIMIT` and the others
-/// in `runtime/limits.rs`).
+/// Instances, memories and tables that a store allows, each (`DEFAULT_INSTANCE_LIMIT` and others in
+/// `runtime/limits.rs`).
 const ALLOWED: u32 = 10_000;
 /// Bytes of what refers to a function, of which each function that is exported or in a
 /// table may have one (`VMFuncRef`), and of an entry of a table.
@@ -79,17 +79,17 @@ pub(crate) struct Tenancy {
     left: u32,
 }
 
-/// What an instance leaves to the next one.
+/// The parts of an instance that the next one reuses.
 #[expect(clippy::large_enum_variant, reason = "moved once for each instance; a box would allocate")]
 pub(crate) enum Kept {
     /// A store with room for it.
     Store(Tenancy),
-    /// What is to be reused in a new store: the host's buffers, mostly.
+    /// Parts for a new store: the host's buffers, mostly.
     Parts(HostState, Vec<Arc<Loan>>),
 }
 
 impl Tenancy {
-    /// A new store for so many instances.
+    /// A new store for a number of instances.
     pub(crate) fn new(engine: &Engine, host: HostState, tenants: u32) -> Self {
         Self { store: Store::new(engine, host), loans: Vec::new(), left: tenants }
     }

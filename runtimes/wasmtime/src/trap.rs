@@ -2,7 +2,7 @@
 
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
-/// What a call's error means.
+/// The trap in the error of a call.
 ///
 /// # Errors
 ///
@@ -20,14 +20,14 @@ pub(crate) fn of_instantiation(
     Error::of_instantiation(trap(error).map_err(Error::runtime(id, action)))
 }
 
-/// What the error of a component's call means. The types of its parameters were
+/// The trap in the error of a component's call. The types of its parameters were
 /// checked, so what is no trap comes from the guest, too: an allocator of its own that
 /// gives places outside its memory, a text that is no UTF-8.
 pub(crate) fn of_component(error: wasmtime::Error) -> Trap {
     trap(error).unwrap_or_else(|error| Trap::with_detail(TrapKind::Other, format!("{error:#}")))
 }
 
-/// Whether an error is a trap, of Wasmtime or of one of our host functions.
+/// `true` if an error is a trap, of Wasmtime or of a host function.
 pub(crate) fn is_trap(error: &wasmtime::Error) -> bool {
     error.is::<Trap>() || error.is::<wasmtime::Trap>() || error.is::<wasmtime::ThrownException>()
 }

@@ -102,7 +102,7 @@ pub(crate) struct Codec {
     types: Vec<(u32, ResourceAny)>,
 }
 
-/// What a call needs.
+/// The functions that a call needs.
 struct Functions {
     into_string: TypedFunc<(ResourceAny,), (String,)>,
     into_u32: TypedFunc<(ResourceAny,), (u32,)>,
@@ -138,7 +138,7 @@ enum Reason {
     Mismatch,
 }
 
-/// What came of a call: a value, a refusal, or a codec that is of no use any more.
+/// The result of a call: a value, a refusal, or a codec that is broken.
 pub(crate) enum Decoded {
     Value(Val),
     Refused(TrapKind),

@@ -15,7 +15,7 @@ use touchstone_executor::{Error, Result};
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, Instance, TypedFunc};
 
-/// What all such instances of a component share.
+/// Data that all such instances of a component share.
 pub(super) struct ResetPlan {
     pub(super) id: &'static str,
     /// The functions that were added to the component.
@@ -23,10 +23,11 @@ pub(super) struct ResetPlan {
     /// How memories are reset.
     pub(super) reset: ResetMethod,
     pub(super) memories: Arc<ComponentMemories>,
-    /// Whether there are handles in it.
+    /// `true` if the component has handles.
     pub(super) has_handles: bool,
-    /// Whether the state comes back when the next use enters the component: each function has an
-    /// [entry](touchstone_executor::guest::ComponentInfo::entries). The function that counts them.
+    /// The function that counts entries, if each function has an
+    /// [entry](touchstone_executor::guest::ComponentInfo::entries): the next use then restores the
+    /// state when it enters the component.
     pub(super) enters: Option<ComponentExportIndex>,
 }
 
@@ -51,16 +52,16 @@ impl Handles {
     }
 }
 
-/// What an instance is reset by.
+/// The reset of an instance.
 pub(super) struct InPlace {
     memories: Vec<Restored>,
     functions: Vec<TypedFunc<(u32, u32), (u32,)>>,
     has_handles: bool,
-    /// What counts the calls that came through entries, where there are any.
+    /// Counts the calls that came through entries, where there are any.
     entered: Option<TypedFunc<(), (u32,)>>,
     /// Such calls so far.
     count: u32,
-    /// Whether the next call has to be that of an entry.
+    /// `true` if the next call must be that of an entry.
     is_due: bool,
     /// How many handles the store allows; `None`: as many as a store does at first.
     limit: Option<u32>,
@@ -126,7 +127,7 @@ impl InPlace {
         }
     }
 
-    /// Whether the last call may have failed because it needed more handles than it was
+    /// `true` if the last call may have failed because it needed more handles than it was
     /// allowed.
     pub(super) fn is_bounded(&self) -> bool {
         self.limit.is_some()

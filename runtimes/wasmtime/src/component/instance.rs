@@ -2,7 +2,7 @@
 
 use super::codec::{Codec, Decoded};
 use super::in_place::InPlace;
-use super::loaded::{Function, Shared};
+use super::loaded::{ComponentData, Function};
 use super::shape::Shape;
 use super::{json, json_text, preview2};
 use crate::shrinking::collecting;
@@ -10,24 +10,24 @@ use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::UNPREPARED;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::UsedOn;
 use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, TrapKind};
 use wasmtime::Store;
 use wasmtime::component::{self, Func, Type, TypedFunc, Val};
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
-const UNPREPARED: Error = Error::Misuse("invoke without prepare");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
 /// Instantiates in `prepare`, and drops in `finish` or resets there.
 pub(crate) struct ComponentInstance {
     // Dropped before what gives memories back.
     used_on: UsedOn,
-    shared: Arc<Shared>,
+    shared: Arc<ComponentData>,
     /// Clean unless the state says that it is used.
     live: Option<Live>,
     state: CallState,
-    /// What the last instance left.
+    /// Left by the last instance.
     kept: Option<Kept>,
     typed: Option<TypedInput>,
     /// Serves call after call, in a store of its own; `None` after it broke.
@@ -38,14 +38,14 @@ pub(crate) struct ComponentInstance {
 struct Live {
     tenancy: Tenancy,
     instance: component::Instance,
-    /// Whether no call has trapped so far.
+    /// `true` until a call traps.
     well: bool,
-    /// What resets it, where it is not for one call alone.
+    /// Its reset, if it serves more than one call.
     in_place: Option<InPlace>,
 }
 
 impl Live {
-    fn new(shared: &Shared, mut tenancy: Tenancy) -> Result<Self> {
+    fn new(shared: &ComponentData, mut tenancy: Tenancy) -> Result<Self> {
         let entered = shared.start_clock(&mut tenancy.store);
         shared.fill(&mut tenancy.store)?;
         let failed = |error| trap::of_instantiation(shared.id, "instantiate the component", error);
@@ -65,13 +65,13 @@ impl Live {
     }
 
     /// The same in a store of its own.
-    fn alone(shared: &Shared) -> Result<Self> {
+    fn alone(shared: &ComponentData) -> Result<Self> {
         Self::new(shared, Tenancy::new(shared.pre.engine(), shared.new_host(), 1))
     }
 
     fn call(
         &mut self,
-        shared: &Shared,
+        shared: &ComponentData,
         function: &Function,
         abi: Abi,
         input: &[u8],
@@ -122,7 +122,7 @@ impl ComponentInstance {
     /// # Errors
     ///
     /// When the codec does not start.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+    pub(crate) fn new(shared: &Arc<ComponentData>) -> Result<Self> {
         let codec = shared.new_codec()?;
         let (used_on, shared) = (UsedOn::default(), Arc::clone(shared));
         let state = CallState::Idle;
@@ -151,7 +151,7 @@ impl TypedInput {
 /// Lets the codec make the value of an input.
 fn decode(
     codec: &mut Option<Codec>,
-    shared: &Shared,
+    shared: &ComponentData,
     export: u32,
     function: &Function,
     input: &[u8],
@@ -177,7 +177,7 @@ fn decode(
 fn again_without_bound(
     live: &mut Live,
     ended: wasmtime::Result<Option<Val>>,
-    shared: &Shared,
+    shared: &ComponentData,
     function: &Function,
     call: impl Fn(&mut Live) -> Result<wasmtime::Result<Option<Val>>>,
 ) -> Result<wasmtime::Result<Option<Val>>> {
@@ -340,7 +340,7 @@ fn call_bytes(store: &mut Store<HostState>, func: Func, input: &[u8]) -> wasmtim
 
 #[cfg(test)]
 mod tests {
-    use super::super::loaded::Loaded;
+    use super::super::loaded::LoadedComponent;
     use super::*;
     use crate::engine::Compiler;
     use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -376,7 +376,7 @@ mod tests {
         (func (export "trap") (canon lift (core func $main "trap"))))"#;
 
     /// A component in the text format under a strategy that resets in place.
-    fn loaded(text: &str, strategy: &str, config: &Config) -> Loaded {
+    fn loaded(text: &str, strategy: &str, config: &Config) -> LoadedComponent {
         let bytes = wat::parse_str(text).unwrap();
         let guest = GuestModule::new("guest", &bytes, HeapPages::default()).unwrap();
         let load = |engine: &_| {
@@ -384,7 +384,7 @@ mod tests {
             Component::new(engine, &wasm).map_err(Error::runtime("wasmtime", "compile"))
         };
         let (compiler, strategy) = (Compiler::Cranelift, strategy.parse().unwrap());
-        Loaded::new("wasmtime", compiler, &guest, strategy, config, load).unwrap()
+        LoadedComponent::new("wasmtime", compiler, &guest, strategy, config, load).unwrap()
     }
 
     #[test]

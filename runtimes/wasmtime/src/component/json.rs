@@ -5,7 +5,7 @@
 //! | record | object with exactly its fields; `-` in a field's name is `_` here |
 //! | tuple, list | array |
 //! | map | array of pairs |
-//! | variant | object with one entry, the case and its content; a case without content is its name |
+//! | variant | object with one entry, case and content; a case without content is its name |
 //! | option | the content, or `null` |
 //! | result | object with one entry, `ok` or `err` |
 //! | enum, char | string |
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use touchstone_executor::TrapKind;
 use wasmtime::component::{Type, Val};
 
-/// What is wrong with an input: where and why.
+/// The error is a place in the input and a reason.
 pub(crate) type Result<T, E = String> = std::result::Result<T, E>;
 
 /// The values of a function's parameters: the text is the value of the only one, or

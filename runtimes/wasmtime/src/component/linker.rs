@@ -9,7 +9,7 @@ use wasmtime::{Engine, Result, StoreContextMut};
 
 /// The import by which a component asks for its input.
 const INPUT: &str = "input";
-/// What stands for the component itself where an import's place is named.
+/// Stands for the component itself in the place of an import.
 const ROOT: &str = "root";
 
 /// Answers every import of the component: `input` by the host, WASI preview 2 where the build has
@@ -39,7 +39,7 @@ pub(crate) fn link(component: &Component) -> Result<Linker<HostState>> {
     Ok(linker)
 }
 
-/// Whether it is `func() -> list<u8>`.
+/// `true` for `func() -> list<u8>`.
 fn gives_bytes(ty: &ComponentFunc) -> bool {
     let results: Vec<Type> = ty.results().collect();
     let bytes = matches!(&results[..], [Type::List(list)] if list.ty() == Type::U8);

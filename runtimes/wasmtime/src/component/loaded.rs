@@ -22,8 +22,8 @@ use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Store};
 
-/// What all instances of a component share.
-pub(crate) struct Shared {
+/// Data that all instances of a component share.
+pub(crate) struct ComponentData {
     pub(crate) id: &'static str,
     pub(crate) pre: InstancePre<HostState>,
     /// In the order of the guest's exports.
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     clock: Option<Clock>,
     /// Instances that a store serves, one after the other.
     pub(super) tenants: u32,
-    /// Whether operators are counted.
+    /// `true` if operators are counted.
     metered: bool,
     compiler: Compiler,
     config: Config,
@@ -50,11 +50,11 @@ pub(crate) struct Function {
     pub(crate) ty: ComponentFunc,
     /// For a codec: what its only parameter is, or the type that codecs do not know.
     pub(crate) plan: Result<Plan, &'static str>,
-    /// What its calls need, where instances are reset in place.
+    /// Handles of its calls, where instances are reset in place.
     pub(super) handles: Handles,
 }
 
-impl Shared {
+impl ComponentData {
     /// The host's side of a clean instance.
     pub(crate) fn new_host(&self) -> HostState {
         HostState::new(None, &self.config)
@@ -70,7 +70,7 @@ impl Shared {
         Codec::new(module, plans).map(Some)
     }
 
-    /// Sees to it that there is a codec for the export.
+    /// Compiles the codec for the export, unless there is one.
     fn need_codec(&self, name: &str, function: &Function) -> Result<()> {
         let refuse = |reason: String| Error::ExportUnsupported {
             engine: self.id,
@@ -112,15 +112,15 @@ impl Shared {
 }
 
 /// A component under one strategy.
-pub(crate) struct Loaded {
-    shared: Arc<Shared>,
+pub(crate) struct LoadedComponent {
+    shared: Arc<ComponentData>,
     exports: Exports,
     strategy: Strategy,
     own_memories: Option<Arc<ComponentMemories>>,
     effective: EffectiveConfig,
 }
 
-impl Loaded {
+impl LoadedComponent {
     pub(crate) fn new(
         id: &'static str,
         compiler: Compiler,
@@ -160,7 +160,7 @@ impl Loaded {
         let (metered, config, codec) = (config.metered, config.clone(), OnceLock::new());
         let tenants = settings::tenants(strategy, guest.info());
         let effective = settings::describe(compiler, strategy, &config, guest.info());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ComponentData {
             id,
             pre,
             functions,
@@ -176,7 +176,7 @@ impl Loaded {
     }
 
     #[cfg(test)]
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+    pub(super) fn shared(&self) -> &Arc<ComponentData> {
         &self.shared
     }
 }
@@ -203,7 +203,7 @@ fn function(component: &Component, name: &str) -> Option<Function> {
     }
 }
 
-impl Module for Loaded {
+impl Module for LoadedComponent {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let index = self.exports.position(name)?;
         let function = &self.shared.functions[index as usize];

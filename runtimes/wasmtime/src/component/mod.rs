@@ -18,7 +18,7 @@ mod preview2;
 mod probe;
 mod shape;
 
-pub(crate) use loaded::Loaded;
+pub(crate) use loaded::LoadedComponent;
 
 use touchstone_executor::guest::{ComponentInfo, ModuleInfo};
 use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy, wasi};

@@ -4,21 +4,21 @@
 //! Nothing waits: a timer lets the clocks advance. Sockets are left out, so that the functions
 //! are stubs. The directory is read-only.
 
+mod streams;
+
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use touchstone_executor::host::{HostState, Stream, StreamSink};
-use touchstone_executor::wasi::{EPOCH, Lines, MOST_OUTPUT, SEED, STEP};
+use streams::{Errors, Input, Output, Writable, locked};
+use touchstone_executor::host::HostState;
+use touchstone_executor::wasi::{EPOCH, MOST_OUTPUT, SEED, STEP};
 use wasmtime::Result;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable, Val};
-use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream, WasiCli, WasiCliCtxView};
+use wasmtime_wasi::cli::{WasiCli, WasiCliCtxView};
 use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksCtxView};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random, sync};
-use wasmtime_wasi::p2::pipe::MemoryInputPipe;
-use wasmtime_wasi::p2::{
-    DynPollable, InputStream, OutputStream, Pollable, StreamError, StreamResult, subscribe,
-};
+use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx};
 use wasmtime_wasi_io::async_trait;
 use wasmtime_wasi_io::bytes::Bytes;
@@ -51,7 +51,7 @@ const INTERFACES: [&str; 20] = [
     "wasi:random/random",
 ];
 
-/// Whether an imported interface is answered here.
+/// `true` if an imported interface is answered here.
 pub(super) fn answers(interface: &str) -> bool {
     interface.split_once("@0.2.").is_some_and(|(name, _)| INTERFACES.binary_search(&name).is_ok())
 }
@@ -117,7 +117,7 @@ struct Program {
     input: Input,
     output: Output,
     errors: Errors,
-    /// Why it has no directory, though it was given one.
+    /// The reason why its directory could not be opened.
     refused: Option<String>,
 }
 
@@ -137,8 +137,8 @@ impl Program {
             .args(&settings.arguments)
             .envs(&settings.environment)
             .stdin(input.clone())
-            .stdout(output.clone())
-            .stderr(errors.clone())
+            .stdout(Writable(output.clone()))
+            .stderr(Writable(errors.clone()))
             .wall_clock(clock.clone())
             .monotonic_clock(clock.clone())
             // Or threads of Tokio would read files.
@@ -165,7 +165,7 @@ pub(super) fn begin(host: &mut HostState, input: &[u8]) -> Result<()> {
     if let Some(reason) = &program.refused {
         wasmtime::bail!("the directory of a program cannot be opened: {reason}");
     }
-    *program.input.lock() = Bytes::copy_from_slice(input);
+    *locked(&program.input.0) = Bytes::copy_from_slice(input);
     Ok(())
 }
 
@@ -177,7 +177,7 @@ pub(super) fn end(
     output: &mut Vec<u8>,
 ) -> Result<i32> {
     let program = Program::of(host);
-    program.errors.lock().end();
+    locked(&program.errors.0).end();
     output.append(&mut locked(&program.output.bytes));
     match ended {
         Ok(Some(Val::Result(Err(_)))) => Ok(1),
@@ -257,7 +257,7 @@ impl clocks::monotonic_clock::Host for TimersView<'_> {
     }
 }
 
-/// Who waits for it finds it at its end.
+/// A timer that ends when somebody waits for it.
 struct Timer {
     clock: Clock,
     when: u64,
@@ -315,153 +315,5 @@ impl random::insecure::Host for Random<'_> {
 impl random::insecure_seed::Host for Random<'_> {
     fn insecure_seed(&mut self) -> Result<(u64, u64)> {
         Ok((self.0.u64(..), self.0.u64(..)))
-    }
-}
-
-fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Standard input: what is left of it.
-#[derive(Clone, Default)]
-struct Input(Arc<Mutex<Bytes>>);
-
-impl Input {
-    fn lock(&self) -> MutexGuard<'_, Bytes> {
-        locked(&self.0)
-    }
-}
-
-impl IsTerminal for Input {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdinStream for Input {
-    fn async_stream(&self) -> Box<dyn tokio::io::AsyncRead + Send + Sync> {
-        Box::new(MemoryInputPipe::new(self.lock().clone()))
-    }
-
-    fn p2_stream(&self) -> Box<dyn InputStream> {
-        Box::new(self.clone())
-    }
-}
-
-#[async_trait]
-impl Pollable for Input {
-    async fn ready(&mut self) {}
-}
-
-#[async_trait]
-impl InputStream for Input {
-    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        let mut rest = self.lock();
-        if rest.is_empty() {
-            return Err(StreamError::Closed);
-        }
-        let size = size.min(rest.len());
-        Ok(rest.split_to(size))
-    }
-}
-
-/// Standard output that no program has given yet.
-#[derive(Clone)]
-struct Output {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    sink: Option<Arc<StreamSink>>,
-}
-
-impl IsTerminal for Output {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for Output {
-    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        Box::new(tokio::io::sink())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
-    }
-}
-
-#[async_trait]
-impl Pollable for Output {
-    async fn ready(&mut self) {}
-}
-
-#[async_trait]
-impl OutputStream for Output {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let mut written = locked(&self.bytes);
-        if written.len() + bytes.len() > MOST_OUTPUT {
-            return Err(StreamError::Closed);
-        }
-        if let Some(sink) = &self.sink {
-            sink(Stream::Output, &bytes);
-        }
-        written.extend_from_slice(&bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        match MOST_OUTPUT - locked(&self.bytes).len() {
-            0 => Err(StreamError::Closed),
-            room => Ok(room),
-        }
-    }
-}
-
-/// Standard error.
-#[derive(Clone)]
-struct Errors(Arc<Mutex<Lines>>);
-
-impl Errors {
-    fn lock(&self) -> MutexGuard<'_, Lines> {
-        locked(&self.0)
-    }
-}
-
-impl IsTerminal for Errors {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for Errors {
-    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        Box::new(tokio::io::sink())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
-    }
-}
-
-#[async_trait]
-impl Pollable for Errors {
-    async fn ready(&mut self) {}
-}
-
-#[async_trait]
-impl OutputStream for Errors {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.lock().write(&bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(1 << 16)
     }
 }

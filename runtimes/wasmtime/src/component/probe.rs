@@ -5,7 +5,7 @@
 
 use super::memories::ComponentMemories;
 use crate::deadline::FAR;
-use crate::module::{NO_ANSWER, mapping_in_words};
+use touchstone_executor::adapter::{NO_ANSWER, mapping_in_words};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{Error, Result, Strategy};
@@ -14,7 +14,7 @@ use wasm_encoder::{
 };
 use wasmtime::{Engine, Instance, Store};
 
-/// What was seen, in words.
+/// The mapping of a component's memories.
 ///
 /// # Errors
 ///

@@ -38,7 +38,7 @@ impl Shape {
         }
     }
 
-    /// Whether a convention can call it.
+    /// Refuses a convention that cannot call it.
     fn fits(self, name: &str, abi: Abi, ty: &ComponentFunc) -> bool {
         match abi {
             Abi::Substrate => false,
@@ -74,7 +74,7 @@ pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> R
     Err(Error::WrongSignature { name: name.to_owned(), abi, expected, found: words(ty) })
 }
 
-/// Whether a value of the type can be written down.
+/// `true` if values of the type have a JSON text.
 fn is_data(ty: &Type) -> bool {
     match ty {
         Type::List(list) => is_data(&list.ty()),

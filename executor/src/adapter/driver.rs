@@ -9,7 +9,8 @@ use crate::outcome::Outcome;
 use std::cell::Cell;
 use std::sync::Arc;
 
-const UNPREPARED: Error = Error::Misuse("invoke without prepare");
+/// The error of an instance that is invoked before it is prepared.
+pub const UNPREPARED: Error = Error::Misuse("invoke without prepare");
 
 /// An instance that exists for one call.
 pub trait Disposable: Live + Send + Sized {
@@ -110,8 +111,8 @@ pub trait Resident: Send + Sized {
     /// Does something with the resetter of the memory, if it is one of Touchstone's.
     fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T>;
 
-    /// Whether the last reset may have made the memory smaller: for instances that know it
-    /// without their resetter, where to reach that takes time.
+    /// `true` if the last reset may have made the memory smaller: for instances that know it
+    /// without their resetter, which takes time to reach.
     fn may_have_shrunk(&self) -> bool {
         true
     }
@@ -129,7 +130,7 @@ pub trait Resident: Send + Sized {
 }
 
 thread_local! {
-    /// What [`residents_made`] gives.
+    /// Returned by [`residents_made`].
     static MADE: Cell<u64> = const { Cell::new(0) };
 }
 

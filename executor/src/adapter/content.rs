@@ -1,0 +1,119 @@
+//! The content of clean memories.
+
+use crate::error::{Error, Result};
+use crate::guest::GuestModule;
+use crate::memory::{InitialContent, MemoryTemplate, Region, ResetMethod};
+use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use std::sync::Arc;
+
+/// Origin of a memory's content: strategies of one class share an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryClass {
+    /// The runtime copies data segments in at instantiation.
+    Segments,
+    /// Touchstone's memory has its content before instantiation; segments are left out.
+    OwnImage,
+    /// Touchstone's memory is reset in place; segments are left out where the content is known.
+    Resettable,
+}
+
+impl MemoryClass {
+    /// The class of a strategy on a runtime that takes Touchstone's memories.
+    #[must_use]
+    pub const fn of(strategy: Strategy) -> Self {
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Reuse, _) => Self::Resettable,
+            (_, MemoryFrom::Segments) => Self::Segments,
+            _ => Self::OwnImage,
+        }
+    }
+
+    /// Its name, as that of a [class of artifacts](crate::Engine::artifact_class).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Segments => "segment-initialised memories",
+            Self::OwnImage => "pre-initialised memories",
+            Self::Resettable => "memories reset in place",
+        }
+    }
+}
+
+/// The content of a guest's clean memories, and how they get it back.
+#[derive(Clone)]
+pub struct CleanContent {
+    /// `None` where only an instance has it, after its start function.
+    known: Option<MemoryTemplate>,
+    reset: ResetMethod,
+}
+
+impl CleanContent {
+    /// The content for a strategy, taken from the module's bytes where they have it. Nothing is
+    /// known of memories that the runtime initialises.
+    ///
+    /// # Errors
+    ///
+    /// When a data segment does not fit, or there is no place for an image.
+    pub fn of(guest: &GuestModule, strategy: Strategy) -> Result<Self> {
+        let unknown = Self::unknown(strategy);
+        let own = MemoryClass::of(strategy) != MemoryClass::Segments;
+        if !own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
+            return Ok(unknown);
+        }
+        let known = MemoryTemplate::new(guest.initial_content()?, unknown.reset)?;
+        Ok(Self { known: Some(known), ..unknown })
+    }
+
+    /// The content for a strategy, of which nothing is known before there is an instance.
+    #[must_use]
+    pub fn unknown(strategy: Strategy) -> Self {
+        Self { known: None, reset: strategy.memory.reset_method() }
+    }
+
+    /// The same with a region mapped into each memory, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`guest::Error::Unhostable`](crate::guest::Error) where the content is not known, or the region does not fit.
+    pub fn sharing(self, guest: &GuestModule, region: Option<&Arc<Region>>) -> Result<Self> {
+        let Some(region) = region else { return Ok(self) };
+        let Some(template) = self.known else {
+            let reason = guest.info().image_refusal();
+            let reason = reason.as_deref().unwrap_or("it has no memory that is Touchstone's");
+            return Err(Error::no_region(reason));
+        };
+        let known = template.sharing(Some(Arc::clone(region)))?;
+        Ok(Self { known: Some(known), ..self })
+    }
+
+    /// The template that all memories share, where the module's bytes say it.
+    #[must_use]
+    pub fn known(&self) -> Option<&MemoryTemplate> {
+        self.known.as_ref()
+    }
+
+    /// How memories are reset.
+    #[must_use]
+    pub fn reset(&self) -> ResetMethod {
+        self.reset
+    }
+
+    /// The template for the memory of a new instance, whose start function has run.
+    ///
+    /// # Errors
+    ///
+    /// When the memory has another size than the module says, or there is no place for an image.
+    pub fn template(&self, engine: &'static str, memory: &[u8]) -> Result<MemoryTemplate> {
+        let Some(template) = &self.known else {
+            return Ok(MemoryTemplate::new(InitialContent::capture(memory), self.reset)?);
+        };
+        if template.whole_size() != memory.len() {
+            return Err(Error::runtime(engine, "lay out the memory")(format!(
+                "it has {} bytes instead of {}",
+                memory.len(),
+                template.whole_size()
+            )));
+        }
+        Ok(template.clone())
+    }
+}

@@ -1,0 +1,135 @@
+//! The module of a backend.
+
+use super::{Disposable, Fresh, LoadedGuest, Resident, Reused};
+use crate::abi::Abi;
+use crate::config::EffectiveConfig;
+use crate::contract::{ExportId, Exports, Instance, Module};
+use crate::error::{Error, Result};
+use crate::probe::{MappingKind, mapping_kind};
+use crate::strategy::{MemoryFrom, Strategy};
+use std::sync::Arc;
+
+/// A module whose instances have `S` in common.
+pub struct LoadedModule<S> {
+    engine: &'static str,
+    strategy: Strategy,
+    exports: Exports,
+    /// A place in memory that is part of any image of it.
+    data: Option<u32>,
+    probes: bool,
+    shared: Arc<S>,
+    make: fn(&Arc<S>) -> Box<dyn Instance>,
+    effective: EffectiveConfig,
+}
+
+impl<S: Send + Sync + 'static> LoadedModule<S> {
+    /// A module with a new instance for each call.
+    #[must_use]
+    pub fn fresh<I>(guest: &LoadedGuest, shared: &Arc<S>, effective: EffectiveConfig) -> Self
+    where
+        I: Disposable<Shared = S> + 'static,
+        I::Kept: 'static,
+    {
+        Self::new(guest, shared, effective, |shared| Box::new(Fresh::<I>::new(shared)))
+    }
+
+    /// A module with one instance, reset in place.
+    #[must_use]
+    pub fn reused<I>(guest: &LoadedGuest, shared: &Arc<S>, effective: EffectiveConfig) -> Self
+    where
+        I: Resident<Shared = S> + 'static,
+    {
+        Self::new(guest, shared, effective, |shared| Box::new(Reused::<I>::new(shared)))
+    }
+
+    /// A module with instances of another kind.
+    #[must_use]
+    pub fn new(
+        guest: &LoadedGuest,
+        shared: &Arc<S>,
+        effective: EffectiveConfig,
+        make: fn(&Arc<S>) -> Box<dyn Instance>,
+    ) -> Self {
+        Self {
+            engine: guest.engine,
+            strategy: guest.strategy,
+            exports: guest.exports.clone(),
+            data: guest.guest.first_data_byte(),
+            probes: false,
+            shared: Arc::clone(shared),
+            make,
+            effective,
+        }
+    }
+
+    /// The same, where the probe looks at the memory of a live instance: it has to be mapped as
+    /// the strategy's name says.
+    #[must_use]
+    pub fn probing_memory(self) -> Self {
+        Self { probes: true, ..self }
+    }
+
+    fn probe_memory(&self) -> Result<&'static str> {
+        let Some(offset) = self.data else {
+            return Ok("not probed: the module has no data at a known place");
+        };
+        let mut instance = self.new_instance()?;
+        instance.prepare()?;
+        let address = instance.memory().map(|memory| memory.as_ptr() as usize + offset as usize);
+        let seen = address.and_then(mapping_kind);
+        instance.finish()?;
+        Ok(mapping_in_words(self.engine, self.strategy, seen)?.unwrap_or(NO_ANSWER))
+    }
+}
+
+impl<S: Send + Sync + 'static> Module for LoadedModule<S> {
+    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
+        self.exports.find(name, abi)
+    }
+
+    fn new_instance(&self) -> Result<Box<dyn Instance>> {
+        Ok((self.make)(&self.shared))
+    }
+
+    fn probe(&mut self) -> Result<()> {
+        if self.probes {
+            let memory = self.probe_memory()?;
+            self.effective = std::mem::take(&mut self.effective).with("memory", memory);
+        }
+        Ok(())
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        self.effective.clone()
+    }
+}
+
+/// Said where the kernel does not tell how a memory is mapped.
+pub const NO_ANSWER: &str = "not probed: /proc/self/maps has no answer";
+
+/// How a memory was seen to be mapped; `None` where the kernel does not tell.
+///
+/// # Errors
+///
+/// [`Error::WrongMode`] when it is not what the strategy's name says.
+pub fn mapping_in_words(
+    engine: &'static str,
+    strategy: Strategy,
+    seen: Option<MappingKind>,
+) -> Result<Option<&'static str>> {
+    let wants_image = strategy.memory != MemoryFrom::Segments;
+    Ok(Some(match seen {
+        Some(MappingKind::PrivateFile(name)) if wants_image && name.contains("memfd:") => {
+            "copy-on-write image of a file in memory"
+        }
+        Some(MappingKind::PrivateFile(_)) if wants_image => {
+            "copy-on-write image of the precompiled file"
+        }
+        Some(MappingKind::Anonymous) if !wants_image => "anonymous",
+        Some(other) => {
+            let reason = format!("its memory is mapped as {other:?}");
+            return Err(Error::WrongMode { engine, strategy, reason });
+        }
+        None => return Ok(None),
+    }))
+}
