@@ -6,18 +6,18 @@ use super::component_memory;
 use super::component_reset;
 use super::component_types::{FunctionType, Types};
 use super::core_reset;
-use super::info::{FunctionExport, MemoryLimits, ModuleInfo, Segment, constant};
+use super::info::{FunctionExport, MemoryLimits, ModuleInfo, Segment};
 use super::refusal::image_refusal;
-use super::segments::{self, Passive};
 use super::spaces::{Part, Spaces};
+use super::{read, segments};
 use crate::error::{Error, Result, unhostable};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasm_encoder::ValType;
 use wasmparser::types::TypesRef;
 use wasmparser::{
-    ComponentExternalKind, ComponentTypeRef, DataKind, Encoding, Operator, Parser, Payload,
-    ValidPayload, Validator, WasmFeatures,
+    ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload, ValidPayload, Validator,
+    WasmFeatures,
 };
 
 /// First bytes of a component: the magic number, the version, the layer.
@@ -200,8 +200,8 @@ fn read_with(wasm: &[u8], features: WasmFeatures) -> Result<ModuleInfo> {
 pub(super) enum Level {
     /// A component, with its index spaces so far.
     Component(Spaces),
-    /// A core module, by its place in the list of modules.
-    Module(usize, Passive),
+    /// A core module, by its place in the list of modules, with its sections so far.
+    Module(usize, Box<read::Reader>),
 }
 
 #[derive(Default)]
@@ -258,7 +258,7 @@ impl Reader {
                 return Ok(());
             }
             Payload::ModuleSection { unchecked_range, .. } => {
-                self.levels.push(Level::Module(self.modules.len(), Passive::default()));
+                self.levels.push(Level::Module(self.modules.len(), Box::default()));
                 self.modules.push(CoreModule { bytes: unchecked_range, ..CoreModule::default() });
                 return Ok(());
             }
@@ -277,7 +277,7 @@ impl Reader {
             None => return unhostable("it is neither a module nor a component"),
         };
         match last {
-            Level::Module(index, passive) => {
+            Level::Module(_, reader) => {
                 if let Payload::ExportSection(section) = &payload {
                     for export in section.clone() {
                         let name = export?.name;
@@ -286,7 +286,7 @@ impl Reader {
                         }
                     }
                 }
-                self.modules[*index].take(payload, passive)
+                reader.take(payload)
             }
             Level::Component(spaces) => {
                 if let Payload::ComponentExportSection(section) = &payload {
@@ -326,8 +326,9 @@ impl Reader {
     fn end(&mut self) {
         let ended = self.levels.pop();
         match (ended, self.levels.last_mut()) {
-            (Some(Level::Module(index, passive)), Some(Level::Component(parent))) => {
-                self.modules[index].drops_segments = passive.any_dropped();
+            (Some(Level::Module(index, reader)), Some(Level::Component(parent))) => {
+                let bytes = self.modules[index].bytes.clone();
+                self.modules[index] = reader.core_module(bytes);
                 parent.module(index);
             }
             (Some(Level::Component(spaces)), parent) => {
@@ -344,65 +345,5 @@ impl Reader {
 impl CoreModule {
     pub(super) fn needs(&self) -> Needs {
         Needs { instances: 1, memories: self.memory.is_some().into(), tables: self.tables }
-    }
-
-    fn take(&mut self, payload: Payload<'_>, passive: &mut Passive) -> Result<()> {
-        match payload {
-            Payload::MemorySection(section) => {
-                for memory in section {
-                    // Validation has seen that there is one at most, with 32 bits.
-                    self.memory = Some(MemoryLimits::of(&memory?));
-                }
-            }
-            Payload::TableSection(section) => {
-                for table in section {
-                    let ty = table?.ty;
-                    self.tables += 1;
-                    let largest = ty.maximum.unwrap_or(ty.initial).max(ty.initial);
-                    self.table_elements = self.table_elements.max(largest);
-                }
-            }
-            Payload::StartSection { .. } => self.has_start = true,
-            Payload::CodeSectionEntry(body) => {
-                for operator in body.get_operators_reader()? {
-                    let operator = operator?;
-                    self.grows_tables |= matches!(operator, Operator::TableGrow { .. });
-                    self.writes_tables |= matches!(
-                        operator,
-                        Operator::TableSet { .. }
-                            | Operator::TableFill { .. }
-                            | Operator::TableCopy { .. }
-                            | Operator::TableInit { .. }
-                            | Operator::TableGrow { .. }
-                    );
-                    passive.operator(&operator);
-                }
-            }
-            Payload::GlobalSection(section) => {
-                for global in section {
-                    self.mutable_globals += u32::from(global?.ty.mutable);
-                }
-            }
-            Payload::ElementSection(section) => {
-                for (index, element) in (0..).zip(section) {
-                    passive.element(index, &element?.kind);
-                }
-            }
-            Payload::DataSection(section) => {
-                for (index, data) in (0..).zip(section) {
-                    let data = data?;
-                    passive.data(index, &data.kind);
-                    if let DataKind::Active { offset_expr, .. } = data.kind {
-                        let end = data.range.end;
-                        self.segments.push(Segment {
-                            offset: constant(&offset_expr),
-                            bytes: end - data.data.len()..end,
-                        });
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
     }
 }

@@ -30,6 +30,7 @@ pub mod imports;
 mod info;
 mod layout;
 mod patch;
+mod read;
 mod refusal;
 mod rewrite;
 mod segments;

@@ -3,7 +3,7 @@
 use super::info::{ALL_PAGES, MemoryLimits, ModuleInfo};
 use super::layout::Layout;
 use super::patch::{Patch, memory_type};
-use super::{ADDED, Growth, HeapPages, MEMORY, data, supplied, tables};
+use super::{ADDED, Growth, HeapPages, MEMORY, data, read, supplied, tables};
 use crate::error::{Result, unhostable};
 use crate::text;
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Resu
     let defined = supplied::define(wasm, info)?;
     let (wasm, defined) = match &defined {
         Cow::Borrowed(wasm) => (*wasm, None),
-        Cow::Owned(wasm) => (&wasm[..], Some(ModuleInfo::inspect(wasm, info.features)?)),
+        Cow::Owned(wasm) => (&wasm[..], Some(read::inspect(wasm, info.features)?)),
     };
     let info = defined.as_ref().unwrap_or(info);
     tables::check(info)?;

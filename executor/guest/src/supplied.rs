@@ -256,7 +256,7 @@ impl Layout {
                 Payload::GlobalSection(section) => {
                     for global in section {
                         let global = global?;
-                        own_globals.push(super::info::constant(&global.init_expr));
+                        own_globals.push(super::read::constant(&global.init_expr));
                     }
                 }
                 Payload::ExportSection(section) => {

@@ -1,0 +1,302 @@
+//! Reads the sections of a core module.
+
+use super::component::CoreModule;
+use super::info::{
+    ALL_PAGES, FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment,
+    Table,
+};
+use super::layout::Layout;
+use super::segments::Passive;
+use super::supplied;
+use super::vectors::{have_vector, is_vector};
+use crate::WASM_PAGE;
+use crate::error::{Result, SegmentTrap, unhostable};
+use crate::feature::{Feature, Features};
+use crate::signature::{Signature, ValueType};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use wasmparser::{
+    ConstExpr, DataKind, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Parser,
+    Payload, TypeRef, ValType,
+};
+
+/// The properties of a module that is valid with these features.
+pub(super) fn inspect(wasm: &[u8], features: Features) -> Result<ModuleInfo> {
+    let mut reader = Reader::default();
+    reader.info.features = features;
+    for payload in Parser::new(0).parse_all(wasm) {
+        reader.take(payload?)?;
+    }
+    let imports_more = reader.imports_more;
+    let mut info = reader.finish();
+    if imports_more {
+        info.supplied = supplied::supplied(wasm)?;
+    }
+    Ok(info)
+}
+
+/// Collects what the sections say; names are resolved at the end.
+#[derive(Default)]
+pub(super) struct Reader {
+    info: ModuleInfo,
+    layout: Layout,
+    /// The types of functions that hosts can call.
+    signatures: Vec<Option<Signature>>,
+    /// Values of the globals that the module defines.
+    own_globals: Vec<Option<u32>>,
+    /// Globals whose type was looked at.
+    globals: usize,
+    passive: Passive,
+    set_globals: BTreeSet<u32>,
+    /// Whether it imports anything but functions.
+    imports_more: bool,
+}
+
+impl Reader {
+    /// Reads a section.
+    pub(super) fn take(&mut self, payload: Payload<'_>) -> Result<()> {
+        self.layout.take(&payload)?;
+        self.take_types()?;
+        match payload {
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    let import = import?;
+                    let (TypeRef::Func(ty) | TypeRef::FuncExact(ty)) = import.ty else {
+                        self.imports_more = true;
+                        continue;
+                    };
+                    self.info.imports.push(FunctionImport {
+                        module: import.module.to_owned(),
+                        name: import.name.to_owned(),
+                        signature: self.signatures.get(ty as usize).cloned().flatten(),
+                    });
+                }
+            }
+            Payload::GlobalSection(section) => {
+                for global in section {
+                    self.own_globals.push(constant(&global?.init_expr));
+                }
+            }
+            Payload::StartSection { .. } => self.info.has_start = true,
+            Payload::ElementSection(section) => {
+                for (index, element) in (0..).zip(section) {
+                    let element = element?;
+                    self.passive.element(index, &element.kind);
+                    if let ElementKind::Active { table_index, offset_expr } = &element.kind {
+                        let count = match &element.items {
+                            ElementItems::Functions(functions) => functions.count(),
+                            ElementItems::Expressions(_, expressions) => expressions.count(),
+                        };
+                        let room = self.table(table_index.unwrap_or(0)).minimum;
+                        self.place_segment(offset_expr, count.into(), room, SegmentTrap::Table);
+                    }
+                }
+            }
+            Payload::DataSection(section) => {
+                for (index, data) in (0..).zip(section) {
+                    let data = data?;
+                    self.passive.data(index, &data.kind);
+                    let DataKind::Active { memory_index, offset_expr } = &data.kind else {
+                        continue;
+                    };
+                    let memory = &self.layout.memories[*memory_index as usize];
+                    let (room, length) = (memory.initial * WASM_PAGE as u64, data.data.len());
+                    self.place_segment(offset_expr, length as u64, room, SegmentTrap::Memory);
+                    if *memory_index == 0 {
+                        let end = data.range.end;
+                        self.info.data_bytes += length;
+                        let (offset, bytes) = (constant(offset_expr), end - length..end);
+                        self.info.segments.push(Segment { offset, bytes });
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => self.body(&body)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Looks at the types that the last section has added.
+    fn take_types(&mut self) -> Result<()> {
+        for index in self.signatures.len()..self.layout.types.len() {
+            let ty = self.layout.types[index].as_ref();
+            let has_vector =
+                ty.is_some_and(|ty| have_vector(ty.params()) || have_vector(ty.results()));
+            self.signatures.push(ty.and_then(Signature::of));
+            self.note_vectors(has_vector);
+        }
+        for index in self.globals..self.layout.globals.len() {
+            let ty = self.layout.globals[index];
+            self.note_vectors(have_vector(&[ty.content_type]));
+            if ty.mutable {
+                self.info.mutable_globals.push(MutableGlobal {
+                    index: index as u32,
+                    export: None,
+                    is_number: ValueType::of(ty.content_type).is_some_and(ValueType::is_number),
+                    written: false,
+                });
+            }
+        }
+        self.globals = self.layout.globals.len();
+        for index in self.info.tables.len()..self.layout.tables.len() {
+            let ty = self.layout.tables[index];
+            self.note_vectors(have_vector(&[ValType::Ref(ty.element_type)]));
+            self.info.tables.push(Table {
+                index: index as u32,
+                minimum: ty.initial,
+                maximum: ty.maximum,
+                export: None,
+                written: false,
+                grown: false,
+            });
+        }
+        let largest = self.layout.memories.iter().map(|memory| memory.initial).max();
+        if let Some(pages) = largest.filter(|pages| *pages > ALL_PAGES.into()) {
+            return unhostable(format!(
+                "its memory has {pages} pages at the start, at most 65536 (4 GiB) are hosted"
+            ));
+        }
+        // The first memory is the one that the host reads and writes.
+        self.info.memory = self.layout.memories.first().map(MemoryLimits::of);
+        Ok(())
+    }
+
+    /// Notes the first segment that does not fit. All elements come before all data, in a module as
+    /// at its instantiation.
+    fn place_segment(&mut self, offset: &ConstExpr<'_>, length: u64, room: u64, trap: SegmentTrap) {
+        let end = wide_constant(offset).map(|offset| offset.checked_add(length));
+        if end.is_some_and(|end| end.is_none_or(|end| end > room)) {
+            self.info.segment_trap.get_or_insert(trap);
+        }
+    }
+
+    fn note_vectors(&mut self, has_vector: bool) {
+        if has_vector {
+            self.info.features = self.info.features.with(Feature::Vectors);
+        }
+    }
+
+    fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
+        for local in body.get_locals_reader()? {
+            self.note_vectors(have_vector(&[local?.1]));
+        }
+        let mut operators = body.get_operators_reader()?;
+        // The function's own block ends with an `end` too.
+        let mut open = 1_u32;
+        while !operators.eof() {
+            let operator = operators.read()?;
+            self.note_vectors(is_vector(&operator));
+            self.passive.operator(&operator);
+            match operator {
+                Operator::Block { .. }
+                | Operator::Loop { .. }
+                | Operator::If { .. }
+                | Operator::TryTable { .. } => {
+                    self.info.nesting = self.info.nesting.max(open);
+                    open += 1;
+                }
+                Operator::End => open = open.saturating_sub(1),
+                Operator::MemoryGrow { .. } => self.info.grows_memory = true,
+                Operator::MemoryCopy { .. }
+                | Operator::MemoryFill { .. }
+                | Operator::MemoryInit { .. } => self.info.writes_in_bulk = true,
+                Operator::TableSet { table }
+                | Operator::TableFill { table }
+                | Operator::TableCopy { dst_table: table, .. }
+                | Operator::TableInit { table, .. } => self.table(table).written = true,
+                Operator::TableGrow { table } => self.table(table).grown = true,
+                Operator::GlobalSet { global_index } => {
+                    self.set_globals.insert(global_index);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A table that validation has seen to exist.
+    fn table(&mut self, index: u32) -> &mut Table {
+        &mut self.info.tables[index as usize]
+    }
+
+    /// The module inside a component whose sections were read, from these bytes of it.
+    pub(super) fn core_module(self, bytes: Range<usize>) -> CoreModule {
+        let imported = self.layout.imported;
+        let tables = &self.layout.tables[imported.tables as usize..];
+        let elements = tables.iter().map(|ty| ty.maximum.unwrap_or(ty.initial).max(ty.initial));
+        let globals = &self.layout.globals[imported.globals as usize..];
+        let memory = self.layout.memories.get(imported.memories as usize);
+        CoreModule {
+            bytes,
+            memory: memory.map(MemoryLimits::of),
+            table_elements: elements.max().unwrap_or(0),
+            tables: tables.len() as u32,
+            grows_tables: self.info.tables.iter().any(|table| table.grown),
+            writes_tables: self.info.tables.iter().any(|table| table.written || table.grown),
+            mutable_globals: globals.iter().filter(|ty| ty.mutable).count() as u32,
+            drops_segments: self.passive.any_dropped(),
+            segments: self.info.segments,
+            has_start: self.info.has_start,
+        }
+    }
+
+    fn finish(mut self) -> ModuleInfo {
+        let Layout { functions, imported, exports, .. } = &self.layout;
+        self.info.functions = functions.len();
+        self.info.twofold_import = self.info.find_twofold_import();
+        self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
+        self.info.drops_segments = self.passive.any_dropped();
+        for global in &mut self.info.mutable_globals {
+            global.written = self.set_globals.contains(&global.index);
+        }
+        self.info.mutable_globals.retain(|global| global.is_number || global.written);
+        for (name, kind, index) in exports {
+            let (name, place) = (name.clone(), *index as usize);
+            match kind {
+                ExternalKind::Func | ExternalKind::FuncExact => {
+                    let ty = functions.get(place).and_then(|ty| self.signatures.get(*ty as usize));
+                    let (signature, imported) =
+                        (ty.cloned().flatten(), *index < imported.functions);
+                    self.info.exports.push(FunctionExport { name, signature, imported });
+                }
+                ExternalKind::Global => {
+                    if name == "__heap_base" {
+                        let own = index.checked_sub(imported.globals);
+                        let value = own.and_then(|own| self.own_globals.get(own as usize));
+                        self.info.heap_base = value.copied().flatten();
+                    }
+                    // In the order of their indices. There may be a million of each.
+                    let globals = &mut self.info.mutable_globals;
+                    if let Ok(at) = globals.binary_search_by_key(index, |global| global.index) {
+                        globals[at].export = Some(name);
+                    }
+                }
+                ExternalKind::Table => {
+                    if let Some(table) = self.info.tables.get_mut(place) {
+                        table.export = Some(name);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.info
+    }
+}
+
+/// The value of an expression that is a single `i32.const` or `i64.const`, without a sign.
+fn wide_constant(expression: &ConstExpr<'_>) -> Option<u64> {
+    let mut operators = expression.get_operators_reader();
+    match (operators.read().ok()?, operators.read().ok()?) {
+        (Operator::I64Const { value }, Operator::End) => Some(value.cast_unsigned()),
+        _ => constant(expression).map(u64::from),
+    }
+}
+
+/// The value of an expression that is a single `i32.const`.
+pub(super) fn constant(expression: &ConstExpr<'_>) -> Option<u32> {
+    let mut operators = expression.get_operators_reader();
+    match (operators.read().ok()?, operators.read().ok()?) {
+        (Operator::I32Const { value }, Operator::End) => Some(value as u32),
+        _ => None,
+    }
+}
