@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, ensure};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Engine, Strategy};
+use touchstone_executor::{Config, MeasuredEngine, Strategy};
 
 /// A guest that counts its calls: `f` returns the number of calls that it remembers.
 const COUNTER: &str = r#"(module
@@ -17,7 +17,7 @@ const COUNTER: &str = r#"(module
         (i32.load (i32.const 0))))"#;
 
 /// Makes two calls on one module and returns their results.
-fn two_calls(engine: &dyn Engine, strategy: Strategy) -> Result<[Vec<u8>; 2]> {
+fn two_calls(engine: &dyn MeasuredEngine, strategy: Strategy) -> Result<[Vec<u8>; 2]> {
     let (config, mut outputs) = (Config::default(), [Vec::new(), Vec::new()]);
     let guest = GuestModule::new("counter", &wat::parse_str(COUNTER)?, HeapPages::default())?;
     // Once: compile, load, look up the export.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{Engine, Scratch};
+use touchstone_executor::{MeasuredEngine, Scratch};
 
 /// A message to a side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ pub struct Answer {
 pub fn serve_side(
     mut parent: Parent<ToSide, FromSide>,
     cases: &[Case],
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     guests: Guests,
 ) -> Result<()> {
     let mut crew = None;

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Engine, Strategy, Support};
+use touchstone_executor::{MeasuredEngine, Strategy, Support};
 
 /// [`Engine::support_for`]; a refusal for lack of a feature ends with the engines that have all
 /// needed features.
 pub fn support_for(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     strategy: Strategy,
     guest: &GuestModule,
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
 ) -> Support {
     let support = engine.support_for(strategy, guest);
-    match (support, guest.info().feature_refusal(engine.features())) {
+    match (support, guest.info().feature_refusal(engine.capabilities().features)) {
         (Support::Unsupported { reason }, Some(missing)) if reason == missing => {
             Support::Unsupported { reason: format!("{reason} ({})", having(guest, engines)) }
         }
@@ -22,9 +22,9 @@ pub fn support_for(
 }
 
 /// The engines that have all features of the module, in words.
-pub fn having(guest: &GuestModule, engines: &[Arc<dyn Engine>]) -> String {
-    let has = |engine: &&Arc<dyn Engine>| {
-        guest.info().feature_refusal(engine.features()).is_none()
+pub fn having(guest: &GuestModule, engines: &[Arc<dyn MeasuredEngine>]) -> String {
+    let has = |engine: &&Arc<dyn MeasuredEngine>| {
+        guest.info().feature_refusal(engine.capabilities().features).is_none()
             && Strategy::all().iter().any(|way| engine.support_for(*way, guest).is_supported())
     };
     let names: Vec<_> = engines.iter().filter(has).map(|engine| engine.id()).collect();

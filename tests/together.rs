@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::memory::{InitialContent, Memory, MemoryTemplate, ResetMethod};
 use touchstone_executor::{
-    Config, Engine, Execution, ExportId, Instance, MemoryFrom, Module, Outcome, Strategy, Support,
-    TrapKind,
+    Config, Execution, ExportId, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy,
+    Support, TrapKind,
 };
 
 /// More than the machines of CI have cores, so that threads are also interrupted
@@ -102,7 +102,7 @@ struct Loaded {
 }
 
 impl Executor {
-    fn new(engine: &dyn Engine, strategy: Strategy, guest: &GuestModule) -> Option<Self> {
+    fn new(engine: &dyn MeasuredEngine, strategy: Strategy, guest: &GuestModule) -> Option<Self> {
         if let Support::Unsupported { .. } = engine.support_for(strategy, guest) {
             return None;
         }
@@ -110,13 +110,13 @@ impl Executor {
         let config = Config::default();
         let open = || {
             let artifact = engine.compile(guest, strategy, &config)?;
-            engine.stage(&artifact, strategy)?;
+            artifact.stage(strategy)?;
             let mut module = engine.load(guest, &artifact, strategy, &config)?;
             module.probe()?;
             let names = expected().into_iter().map(|(name, ..)| name);
             let exports = names.map(|name| either(&*module, name));
             let exports = exports.collect::<Result<_, _>>()?;
-            let limits_recursion = engine.limits_recursion();
+            let limits_recursion = engine.capabilities().recursion;
             Ok((module.new_instance()?, Arc::new(Loaded { module, exports, limits_recursion })))
         };
         let (instance, module) =

@@ -17,17 +17,20 @@ pub mod survival;
 
 use anyhow::{Context, Result};
 use std::sync::Arc;
-use touchstone_executor::{Engine, Execution};
+use touchstone_executor::{Execution, MeasuredEngine};
 
 /// The engines of this build that run modules: all but the baseline.
-pub fn engines() -> Vec<Arc<dyn Engine>> {
+pub fn engines() -> Vec<Arc<dyn MeasuredEngine>> {
     let mut engines = touchstone_runtimes::engines();
     engines.retain(|engine| engine.execution() != Execution::Native);
     engines
 }
 
 /// The engine with this name.
-fn named<'a>(engines: &'a [Arc<dyn Engine>], name: &str) -> Result<&'a Arc<dyn Engine>> {
+fn named<'a>(
+    engines: &'a [Arc<dyn MeasuredEngine>],
+    name: &str,
+) -> Result<&'a Arc<dyn MeasuredEngine>> {
     let engine = engines.iter().find(|engine| engine.id() == name);
     engine.with_context(|| format!("there is no engine '{name}'"))
 }

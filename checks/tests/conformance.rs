@@ -8,7 +8,7 @@ use touchstone_checks::conformance::drive::{Verdict, drive};
 use touchstone_checks::conformance::script::read;
 use touchstone_checks::conformance::suite::{Group, Source, sources};
 use touchstone_checks::engines;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 use wasmparser::WasmFeatures;
 
 /// Lines of assertions that hold, then of those that fail.
@@ -50,7 +50,7 @@ fn source(text: &'static str) -> Source {
 }
 
 /// Line and verdict of each assertion.
-fn verdicts(engine: &dyn Engine, text: &'static str) -> Vec<(usize, Verdict)> {
+fn verdicts(engine: &dyn MeasuredEngine, text: &'static str) -> Vec<(usize, Verdict)> {
     let script = read(&source(text)).unwrap();
     let mut verdicts = Vec::new();
     drive(

@@ -247,7 +247,7 @@ const FEW: &str = "^call_empty_function_from_test_runtime$|^serde_json_small_fro
 
 #[test]
 fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
-    let can_count = |engine: &std::sync::Arc<dyn touchstone_executor::Engine>| {
+    let can_count = |engine: &std::sync::Arc<dyn touchstone_executor::MeasuredEngine>| {
         engine.has_meter() || engine.execution() == Execution::Interpreted
     };
     if !touchstone_runtimes::engines().iter().any(can_count) {

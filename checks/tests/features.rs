@@ -16,7 +16,7 @@ fn every_engine_runs_the_features_that_it_claims_and_no_other_one() {
         assert_eq!(finding.number(Outcome::Failed), 0, "{finding:?}");
         let feature = Feature::ALL.into_iter().find(|feature| feature.name() == finding.name);
         if finding.number(Outcome::NotDriven) == 0 {
-            let claims = engine.features().has(feature.unwrap());
+            let claims = engine.capabilities().features.has(feature.unwrap());
             assert_eq!(finding.number(Outcome::Held) > 0, claims, "{finding:?}");
             assert_eq!(finding.number(Outcome::Refused) > 0, !claims, "{finding:?}");
         }

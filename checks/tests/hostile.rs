@@ -14,7 +14,8 @@ use touchstone_checks::hostile::{Hostile, Limits, Verdict, Watch, attack_in_this
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::mock::{Answer, MockCall, MockEngine};
 use touchstone_executor::{
-    Artifact, Config, Engine, Error, Execution, Module, Result, Strategy, Support, TrapKind,
+    Artifact, Config, Engine, Error, Execution, MeasuredEngine, Module, Result, Strategy, Support,
+    TrapKind,
 };
 
 /// The attacking process of the other tests.
@@ -58,7 +59,7 @@ fn mocked(engine: &str, filter: &str) -> Hostile {
 type Fault = fn(&MockCall<'_>) -> Option<Answer>;
 
 /// Mocks with one fault each.
-fn mocks() -> Vec<Arc<dyn Engine>> {
+fn mocks() -> Vec<Arc<dyn MeasuredEngine>> {
     let faults: [(&'static str, Fault); 7] = [
         ("mock_good", |_| None),
         ("mock_never_stops", |call| {
@@ -95,7 +96,7 @@ fn mocks() -> Vec<Arc<dyn Engine>> {
     let mock = |(name, fault): (&'static str, Fault)| {
         let engine = MockEngine::new(name);
         Arc::new(engine.answering(move |call| fault(call).unwrap_or_else(|| right(call.export))))
-            as Arc<dyn Engine>
+            as Arc<dyn MeasuredEngine>
     };
     let mut mocks: Vec<_> = faults.into_iter().map(mock).collect();
     let endless = MockEngine::new("mock_without_deadline").answering(|call| match call.export {
@@ -137,10 +138,6 @@ impl Engine for WithoutDeadline {
         self.0.execution()
     }
 
-    fn executes_like(&self) -> Option<&'static str> {
-        self.0.executes_like()
-    }
-
     fn support(&self, strategy: Strategy) -> Support {
         self.0.support(strategy)
     }
@@ -166,6 +163,12 @@ impl Engine for WithoutDeadline {
             return Err(Error::Unsupported { engine: self.id(), strategy, reason });
         }
         self.0.load(guest, artifact, strategy, config)
+    }
+}
+
+impl MeasuredEngine for WithoutDeadline {
+    fn executes_like(&self) -> Option<&'static str> {
+        self.0.executes_like()
     }
 }
 
@@ -262,7 +265,8 @@ fn where_nothing_stops_a_call_the_end_of_its_process_does() {
 #[test]
 fn malformed_modules_and_bombs_are_refused_or_do_no_harm() {
     // Validation is the same for all engines; one is enough.
-    let interpreter = |engine: &&Arc<dyn Engine>| engine.execution() == Execution::Interpreted;
+    let interpreter =
+        |engine: &&Arc<dyn MeasuredEngine>| engine.execution() == Execution::Interpreted;
     let engines = engines();
     let Some(engine) = engines.iter().find(interpreter) else { return };
     let found = attacked(engine.id(), "^(malformed|blob_bomb)/", wide());

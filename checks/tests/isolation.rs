@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use touchstone::record::{Check, Outcome};
 use touchstone_checks::isolation::{self, Isolation, KINDS, Verdict, jobs};
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, InstanceFrom, Strategy, Support, Trap, TrapKind};
+use touchstone_executor::{InstanceFrom, MeasuredEngine, Strategy, Support, Trap, TrapKind};
 
-fn find(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Isolation {
+fn find(engines: &[Arc<dyn MeasuredEngine>], filter: Option<&str>) -> Isolation {
     isolation::find(&jobs(engines, filter).unwrap(), |_| {}).unwrap()
 }
 
 /// Engines that run modules, each with its first supported strategy.
-fn first_strategies() -> Vec<(Arc<dyn Engine>, Strategy)> {
+fn first_strategies() -> Vec<(Arc<dyn MeasuredEngine>, Strategy)> {
     let all = Strategy::all();
     touchstone_runtimes::engines()
         .into_iter()
@@ -46,7 +46,7 @@ fn verdicts(found: &Isolation) -> BTreeMap<&str, Verdict> {
 fn a_leaky_engine_is_caught(reach: Reach) {
     for (inner, strategy) in first_strategies() {
         let name = format!("{} {strategy}", inner.id());
-        let leaky: Arc<dyn Engine> = Arc::new(Leaky { inner, reach });
+        let leaky: Arc<dyn MeasuredEngine> = Arc::new(Leaky { inner, reach });
         let filter = format!("_{strategy}/");
         let found = find(&[leaky], Some(&filter));
         let verdicts = verdicts(&found);
@@ -96,7 +96,7 @@ fn no_executor_leaks() {
 fn mock(
     kind: &'static isolation::Kind,
     dirty: impl Fn(&str, u64) -> bool + Send + Sync + 'static,
-) -> Arc<dyn Engine> {
+) -> Arc<dyn MeasuredEngine> {
     let only = |strategy| {
         if strategy == Strategy::INTERPRETED {
             Support::Native
@@ -121,7 +121,7 @@ fn mock(
     }))
 }
 
-fn of(kind: &isolation::Kind, engine: Arc<dyn Engine>) -> (Verdict, String) {
+fn of(kind: &isolation::Kind, engine: Arc<dyn MeasuredEngine>) -> (Verdict, String) {
     let found = find(&[engine], Some(&format!("/{}$", kind.name)));
     let row = &found.engines[0].rows[0];
     let reason = row.others.get(&kind.name).map(|other| other.reason.clone());
@@ -196,7 +196,7 @@ fn a_leak_after_many_calls_is_found() {
 
 #[test]
 fn a_filter_that_means_nothing_names_what_is_near() {
-    let engine: Arc<dyn Engine> = Arc::new(MockEngine::new("mock"));
+    let engine: Arc<dyn MeasuredEngine> = Arc::new(MockEngine::new("mock"));
     let Err(error) = jobs(&[engine], Some("global_hidden")) else { panic!("it means something") };
     assert!(error.to_string().contains("globals_hidden"), "{error}");
 }
@@ -227,7 +227,7 @@ fn the_command_prints_a_table_and_how_many_checks_there_were() {
 
 #[test]
 fn each_executor_and_kind_is_stored_with_its_outcome() {
-    let engine: Arc<dyn Engine> = Arc::new(MockEngine::new("mock"));
+    let engine: Arc<dyn MeasuredEngine> = Arc::new(MockEngine::new("mock"));
     let findings = find(&[engine], Some("mock_interpreted/memory_data")).findings();
     assert!(!findings.is_empty());
     for finding in findings {

@@ -14,7 +14,7 @@ use touchstone::run::{Came, Finished, Host, Job, go_on, header, run, shown, watc
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print, warn_of_skipped};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -29,7 +29,7 @@ pub(super) fn stopped(records: &Replacement) -> Ended {
 /// All cases, the engines of this build, and their cells.
 pub(super) struct Known {
     pub(super) cases: Vec<Case>,
-    pub(super) engines: Vec<Arc<dyn Engine>>,
+    pub(super) engines: Vec<Arc<dyn MeasuredEngine>>,
     pub(super) plan: Plan,
     pub(super) guests: Guests,
 }

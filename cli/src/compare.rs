@@ -15,7 +15,7 @@ use touchstone::run::seed;
 use touchstone::supervise::{Parent, Stop, this_program};
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{Style, Table, complain, print};
-use touchstone_executor::{Engine, Strategy};
+use touchstone_executor::{MeasuredEngine, Strategy};
 use touchstone_report::units;
 
 /// Compares two executors, two stored runs, or two builds of this program.
@@ -108,7 +108,12 @@ impl Compare {
         }
     }
 
-    fn of(&self, engines: &[Arc<dyn Engine>], a: (&str, Means), b: (&str, Means)) -> Result<Match> {
+    fn of(
+        &self,
+        engines: &[Arc<dyn MeasuredEngine>],
+        a: (&str, Means),
+        b: (&str, Means),
+    ) -> Result<Match> {
         let cases = case::built_in()?;
         let case = match &self.case {
             Some(name) => case::find(&cases, name)?,
@@ -226,7 +231,7 @@ fn side(program: &Path) -> Result<Command> {
 }
 
 /// `true` for a file, `false` for an executor. Fails if the name is neither.
-fn is_file(engines: &[Arc<dyn Engine>], name: &str) -> Result<bool> {
+fn is_file(engines: &[Arc<dyn MeasuredEngine>], name: &str) -> Result<bool> {
     if Path::new(name).exists() {
         return Ok(true);
     }
@@ -242,7 +247,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// An executor of this build by its name.
-fn executor(engines: &[Arc<dyn Engine>], name: &str) -> Result<Executor> {
+fn executor(engines: &[Arc<dyn MeasuredEngine>], name: &str) -> Result<Executor> {
     let found = name.parse::<Executor>().ok();
     let found = found.filter(|found| engines.iter().any(|engine| engine.id() == found.engine));
     found.with_context(|| {

@@ -17,7 +17,7 @@ use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::swap::{self, Method};
 use touchstone::terminal::{complain, print};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// Measures replacing modules while messages arrive.
 ///
@@ -63,7 +63,7 @@ pub(super) struct Swap {
 const UNDER_LOAD: &str = "under_load";
 
 /// A method of an engine, or swaps under load on it.
-type Way<'a> = (&'a Arc<dyn Engine>, Option<Method>);
+type Way<'a> = (&'a Arc<dyn MeasuredEngine>, Option<Method>);
 
 fn name((engine, way): &Way<'_>) -> String {
     let way = way.map_or_else(|| UNDER_LOAD.to_owned(), |method| method.to_string());
@@ -133,7 +133,7 @@ impl Swap {
     fn points(
         &self,
         meant: &[Way<'_>],
-        engines: &[Arc<dyn Engine>],
+        engines: &[Arc<dyn MeasuredEngine>],
         soak: &Filter,
         file: &mut Replacement,
     ) -> Result<Ran> {

@@ -1,14 +1,22 @@
 //! The conventions by which a host calls a guest.
 //!
-//! | convention | export of a module | of a component | input | output |
-//! |---|---|---|---|---|
-//! | [`Abi::Substrate`] | `(i32, i32) -> (i64)` | | placed by the host's allocator, given as pointer and length | pointer in the low, length in the high half of the result |
-//! | [`Abi::Input`] | `() -> values` | `func()` | fetched by the guest: through `env.input_len` and `env.input`, or `input: func() -> list<u8>` | the results, little-endian, one after the other |
-//! | [`Abi::Bytes`] | `(i32, i32) -> values` | `func(list<u8>)` | in a module placed in a buffer that the guest's own `alloc: (i32) -> (i32)` gave, which the guest takes over; given as pointer and length | likewise |
-//! | [`Abi::Plain`] | any of [values](crate::ValueType) | | the parameters, little-endian, one after the other | likewise |
-//! | [`Abi::Wasi`] | `() -> ()`, of a program `_start` | `run` of `wasi:cli/run` | standard input of WASI preview 1, of a component 2 | standard output, also that before an exit or a trap |
-//! | [`Abi::Typed`] | | any parameters | JSON, turned into the parameters' values once, and not again for a call with the same input | the result as JSON, none if there is no result |
-//! | [`Abi::Codec`] | | one parameter | JSON, which a codec component turns into the parameter's value for each call | none |
+//! * [`Abi::Substrate`], `(i32, i32) -> (i64)`: the host's allocator places the input, given as
+//!   pointer and length. The low half of the result is the pointer to the output, the high half its
+//!   length.
+//! * [`Abi::Input`], `() -> values`, of a component `func()`: the guest fetches the input through
+//!   `env.input_len` and `env.input`, or `input: func() -> list<u8>`. The output is the results,
+//!   one after the other.
+//! * [`Abi::Bytes`], `(i32, i32) -> values`, of a component `func(list<u8>)`: a module gets pointer
+//!   and length of a buffer from its own `alloc: (i32) -> (i32)`, which the guest takes over.
+//! * [`Abi::Plain`], any of [values](crate::ValueType): the input is the parameters, one after the
+//!   other.
+//! * [`Abi::Wasi`], `() -> ()` of a program's `_start`, of a component `run` of `wasi:cli/run`:
+//!   standard input and output of WASI preview 1, of a component 2. The output includes what was
+//!   written before an exit or a trap.
+//! * [`Abi::Typed`], of a component with any parameters: the input is JSON, turned into the
+//!   parameters' values once for calls with the same input. The output is the result as JSON.
+//! * [`Abi::Codec`], of a component with one parameter: a codec component turns JSON into the
+//!   parameter's value for each call. There is no output.
 //!
 //! "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
 //! and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
@@ -144,7 +152,7 @@ pub trait Live {
         Some(&*self.memory()).filter(|memory| !memory.is_empty())
     }
 
-    /// What this thread has to have while the guest runs or its memory is used.
+    /// The rights that this thread needs while the guest runs or its memory is used.
     fn rights(&self) -> Rights {
         Rights::default()
     }

@@ -6,7 +6,7 @@ use crate::contract::Engine;
 use crate::error::{Error, Result};
 use crate::folder::{ArtifactFolder, ArtifactKey};
 use crate::guest::GuestModule;
-use crate::strategy::Strategy;
+use crate::strategy::{CodeFrom, Strategy};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -65,7 +65,21 @@ impl Artifact {
         Self { key, ..self }
     }
 
-    /// Saves the code for [`Engine::restore`] in other processes of the run. Returns `false`,
+    /// Stages the code for [`Engine::load`] under the strategy, in a file for strategies that load
+    /// it from one. Staging happens ahead of time and is not part of loading; code that was not
+    /// staged is staged by `load`.
+    ///
+    /// # Errors
+    ///
+    /// When the code cannot be stored.
+    pub fn stage(&self, strategy: Strategy) -> Result<()> {
+        match &self.code {
+            Some(code) if strategy.code == CodeFrom::Precompiled => code.stage().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Saves the code for [`MeasuredEngine::restore`](crate::MeasuredEngine::restore) in other processes of the run. Returns `false`,
     /// and writes nothing, if the engine does not support restoring.
     ///
     /// # Errors
@@ -98,7 +112,7 @@ impl Artifact {
         config: &Config,
     ) -> Result<&T> {
         self.check(engine.id())?;
-        if config.deadline.is_some() && !engine.has_deadline() {
+        if config.deadline.is_some() && !engine.capabilities().deadline {
             let reason = "it cannot stop a call; it runs without a deadline only".to_owned();
             return Err(Error::Unsupported { engine: engine.id(), strategy, reason });
         }

@@ -23,7 +23,7 @@ pub struct CompiledCode {
 }
 
 impl CompiledCode {
-    /// What a compiler gave, or an [`ArtifactFolder`](crate::ArtifactFolder) from another
+    /// Code of a compiler, or of an [`ArtifactFolder`](crate::ArtifactFolder) from another
     /// process of the run.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {

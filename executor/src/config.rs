@@ -12,40 +12,40 @@ use crate::host::{LogSink, StreamSink};
 #[derive(Clone)]
 pub struct Config {
     /// Time limit of one call: from each entry into the guest, which with
-    /// [`Abi::Bytes`](crate::abi::Abi::Bytes) are its allocator and the export, and for a new instance
-    /// also its start function. The guest is then stopped with
+    /// [`Abi::Bytes`](crate::abi::Abi::Bytes) are its allocator and the export, and for a new
+    /// instance also its start function. The guest is then stopped with
     /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded). `None` disables the
     /// check, which costs time in every loop; timed rows have none.
     pub deadline: Option<Duration>,
-    /// Whether runtimes count the executed operators, if they can. Counting slows all of the
+    /// `true` if runtimes count the executed operators, if they can. Counting slows all of the
     /// guest's code, so timed rows do not count.
     pub metered: bool,
     /// Highest level that the guest may log at: 0 off, 1 error … 5 trace.
     pub max_log_level: u32,
-    /// Receiver of the guest's log lines, of each text the first 64 KiB. A pool may call it while it
-    /// holds a lock, so it must not call instances of the same module.
+    /// Receiver of the guest's log lines, of each text the first 64 KiB. A pool may call it while
+    /// it holds a lock, so it must not call instances of the same module.
     pub log: Option<Arc<LogSink>>,
     /// Receiver of a copy of what guests write to the standard output and the standard error of
     /// WASI. The rule for `log` holds for it too.
     pub streams: Option<Arc<StreamSink>>,
     /// Number of instances that may live at the same time, for backends that reserve memory.
     pub instances: u32,
-    /// Whether a compiler may use all processors.
+    /// `true` if a compiler may use all processors.
     pub parallel_compilation: bool,
     /// The component that makes values of the input's bytes for
     /// [`Abi::Codec`](crate::abi::Abi::Codec). It is a part of the host: it is
     /// compiled, instantiated and given the types outside of the calls, and no
     /// deadline stops it.
     pub codec: Option<GuestModule>,
-    /// What programs of WASI get: arguments, environment, a directory. Nothing by default.
+    /// Arguments, environment and directory of WASI programs. Nothing by default.
     pub wasi: Option<Arc<crate::wasi::Settings>>,
     /// The keys and values of guests that import a storage. Without one, their calls of it trap.
     pub storage: Option<Arc<dyn crate::storage::Storage>>,
-    /// What guests have at the end of their memories, read-only, in the place of as many bytes of
-    /// their own. Engines for which it [cannot be mapped](crate::Engine::maps_regions) refuse to
-    /// load; so does Wasmtime for guests that write in bulk (`memory.fill`, `memory.copy`). The host
-    /// reads and writes nothing there for the guest: such a parameter of a host
-    /// function lies outside the memory.
+    /// Bytes that guests have at the end of their memories, read-only, in the place of as many
+    /// bytes of their own. Engines for which it [cannot be mapped](crate::Engine::maps_regions)
+    /// refuse to load; so does Wasmtime for guests that write in bulk (`memory.fill`,
+    /// `memory.copy`). The host reads and writes nothing there for the guest: such a parameter of a
+    /// host function lies outside the memory.
     pub region: Option<Arc<crate::memory::Region>>,
 }
 

@@ -6,10 +6,9 @@ use crate::abi::{ALLOCATOR, Abi};
 use crate::artifact::Artifact;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
-use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::outcome::Outcome;
-use crate::strategy::{CodeFrom, Strategy};
+use crate::strategy::Strategy;
 use crate::support::Support;
 use std::sync::Arc;
 
@@ -26,53 +25,27 @@ pub trait Engine: Send + Sync {
     /// the speed of a kernel.
     fn execution(&self) -> Execution;
 
-    /// The id of the engine of this build that executes guest code in the same way, for
-    /// an engine that differs from it only in compiling, loading or set-up. A case about
-    /// the guest's own work need not run on both. The default is none.
-    fn executes_like(&self) -> Option<&'static str> {
-        None
+    /// The abilities of the runtime, whatever the strategy is. The default is
+    /// [`Capabilities::default`].
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
     }
 
-    /// Number of calls after which the runtime does its deferred work, such as dropping the
-    /// pages of many instances together. A measurement covers whole periods. The default is
-    /// 1: nothing is deferred.
-    fn period(&self, _strategy: Strategy) -> u64 {
-        1
-    }
-
-    /// Whether this engine supports the strategy on this machine.
+    /// Support of the strategy on this machine.
     fn support(&self, strategy: Strategy) -> Support;
 
-    /// The features that modules may use on this engine. The default is WebAssembly 2.0.
-    fn features(&self) -> Features {
-        Features::WASM2
-    }
-
-    /// Whether this engine supports the strategy for this module, decided from the
-    /// module's bytes. [`compile`](Self::compile) and [`load`](Self::load) refuse the same modules,
-    /// for the same reasons. The default asks [`support`](Self::support), refuses components and
-    /// modules with other [`features`](Self::features), and refuses reuse in place for modules
-    /// with state that cannot be restored.
+    /// Support of the strategy for this module, decided from the module's bytes.
+    /// [`compile`](Self::compile) and [`load`](Self::load) refuse the same modules, for the same
+    /// reasons. The default asks [`support`](Self::support), refuses components and modules with
+    /// features beyond the [`capabilities`](Self::capabilities), and refuses reuse in place for
+    /// modules with state that cannot be restored.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        self.support(strategy).unless(strategy.refusal(guest.info(), self.features()))
+        let refusal = strategy.refusal(guest.info(), self.capabilities().features);
+        self.support(strategy).unless(refusal)
     }
 
-    /// Refuses what [`support_for`](Self::support_for) does not support.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unsupported`], with the reason.
-    fn check(&self, strategy: Strategy, guest: &GuestModule) -> Result<()> {
-        match self.support_for(strategy, guest) {
-            Support::Unsupported { reason } => {
-                Err(Error::Unsupported { engine: self.id(), strategy, reason })
-            }
-            Support::Native | Support::Emulated { .. } => Ok(()),
-        }
-    }
-
-    /// Whether a [`Region`](crate::memory::Region) can be mapped into the memories of a strategy, or
-    /// why not. A write there must be a trap of the guest. The default refuses.
+    /// Support of a [`Region`](crate::memory::Region) in the memories of a strategy. A write there
+    /// must be a trap of the guest. The default refuses.
     fn maps_regions(&self, _strategy: Strategy) -> Support {
         Support::unsupported(match self.execution() {
             Execution::Interpreted => Support::NO_REGION,
@@ -98,38 +71,6 @@ pub trait Engine: Send + Sync {
     fn compile(&self, guest: &GuestModule, strategy: Strategy, config: &Config)
     -> Result<Artifact>;
 
-    /// Restores the artifact that another process of the run [saved](Artifact::save) into
-    /// the folder, instead of compiling. `None` if the folder has no artifact of exactly this
-    /// guest by exactly this engine. The default restores nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or the strategy is unsupported.
-    fn restore(
-        &self,
-        _guest: &GuestModule,
-        _strategy: Strategy,
-        _config: &Config,
-        _folder: &ArtifactFolder,
-    ) -> Result<Option<Artifact>> {
-        Ok(None)
-    }
-
-    /// Stages the artifact for [`load`](Self::load) under the strategy, for instance in a
-    /// file. Staging happens ahead of time and is not part of loading. An artifact that was
-    /// not staged is staged by `load`. The default stages the artifact's
-    /// [`code`](Artifact::code) for strategies that load it from a file.
-    ///
-    /// # Errors
-    ///
-    /// When the code cannot be stored, or another engine made the artifact.
-    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
-        match artifact.code(self.id())? {
-            Some(code) if strategy.code == CodeFrom::Precompiled => code.stage().map(drop),
-            _ => Ok(()),
-        }
-    }
-
     /// Makes a module that can be instantiated under the strategy. Call
     /// [`Module::probe`] before publishing numbers.
     ///
@@ -144,39 +85,25 @@ pub trait Engine: Send + Sync {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>>;
+}
 
-    /// The raw reference: the same call on a clean instance, written against the runtime's
-    /// own interface. The report compares the adapter with it. `None` if the strategy is not
-    /// the runtime's own.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails to set up the call.
-    fn raw(&self, _guest: &GuestModule, _call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        Ok(None)
-    }
-
-    /// Whether instances implement [`Instance::operators`] under
-    /// [`Config::metered`](crate::Config::metered).
-    fn has_meter(&self) -> bool {
-        false
-    }
-
-    /// Whether the runtime can stop a guest at [`Config::deadline`](crate::Config::deadline). A
-    /// host of one that cannot runs it in a process that it can end. The default is `true`.
-    fn has_deadline(&self) -> bool {
-        true
-    }
-
+/// The abilities of a runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The features that modules may use.
+    pub features: Features,
+    /// `true` if the runtime can stop a guest at [`Config::deadline`](crate::Config::deadline). A
+    /// host of one that cannot runs it in a process that it can end.
+    pub deadline: bool,
     /// `true` if endless recursion is a [trap](crate::TrapKind::StackOverflow). Otherwise it ends
-    /// the host's process. The default is `true`.
-    fn limits_recursion(&self) -> bool {
-        true
-    }
+    /// the host's process.
+    pub recursion: bool,
+}
 
-    /// Whether [`raw`](Self::raw) supports the strategy.
-    fn has_raw(&self, _strategy: Strategy) -> bool {
-        false
+/// WebAssembly 2.0, and guests that can be stopped.
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { features: Features::WASM2, deadline: true, recursion: true }
     }
 }
 
@@ -205,22 +132,6 @@ impl std::fmt::Display for Execution {
         })
     }
 }
-
-/// The call of a raw reference, in Substrate's convention.
-#[derive(Debug, Clone, Copy)]
-pub struct RawCall<'a> {
-    /// Strategy of the clean instance.
-    pub strategy: Strategy,
-    /// Settings, the same as the adapter's.
-    pub config: &'a Config,
-    /// The export.
-    pub export: &'a str,
-    /// Its input.
-    pub input: &'a [u8],
-}
-
-/// Makes one call on a clean instance and puts the output into the buffer.
-pub type RawCaller = Box<dyn FnMut(&mut Vec<u8>) -> Result<()> + Send>;
 
 /// A loaded module. Shared by all threads.
 pub trait Module: Send + Sync {

@@ -83,7 +83,7 @@ pub enum Error {
     BadArtifact {
         /// The backend.
         engine: &'static str,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// `invoke` without `prepare`, or an export of another module.

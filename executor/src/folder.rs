@@ -76,7 +76,7 @@ impl ArtifactKey {
         format!("{}.artifact", hexadecimal(&Sha256::digest(&self.0)))
     }
 
-    /// What stands before the code in its file.
+    /// The header before the code in its file.
     fn header(&self, code: &[u8]) -> Vec<u8> {
         let mut header = self.start();
         header.extend((code.len() as u64).to_le_bytes());
@@ -210,7 +210,7 @@ impl ArtifactFolder {
     }
 }
 
-/// Whether only this user has access.
+/// `true` if only this user has access.
 fn is_private(metadata: &Metadata) -> bool {
     let owner = rustix::process::geteuid().as_raw();
     metadata.uid() == owner && metadata.permissions().mode() & 0o077 == 0

@@ -132,13 +132,13 @@ impl HostFunction {
     }
 }
 
-/// What the embedder's code gives, which must not unwind through a runtime; `None` if it panics.
+/// The result of the embedder's code, which must not unwind through a runtime; `None` if it panics.
 fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     // What was thrown may panic again when it is dropped.
     catch_unwind(AssertUnwindSafe(work)).map_err(std::mem::forget).ok()
 }
 
-/// What is kept of the buffer of the input from call to call, bytes.
+/// Bytes of the input's buffer that are kept from call to call.
 const KEPT_INPUT: usize = 1 << 20;
 /// Bytes of a text that are logged at most.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -152,7 +152,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Whether a message is logged. Levels of messages count from 0 (error), the highest level
+    /// `true` if a message is logged. Levels of messages count from 0 (error), the highest level
     /// that is logged counts from 1, because 0 there means off.
     pub(crate) fn logs(&self, level: u32) -> bool {
         self.sink.is_some() && level < self.max_level
@@ -165,8 +165,8 @@ impl Log {
         }
     }
 
-    /// Logs the first 64 KiB of texts. A panic of the sink is caught and loses the message, because it
-    /// must not unwind through a runtime.
+    /// Logs the first 64 KiB of texts. A panic of the sink is caught and loses the message, because
+    /// it must not unwind through a runtime.
     pub(crate) fn texts(&self, level: u32, target: &[u8], message: &[u8]) {
         if let Some(sink) = &self.sink
             && self.logs(level)
@@ -233,7 +233,7 @@ impl HostState {
         kept.expect("a value of this type was put there")
     }
 
-    /// What programs of WASI get.
+    /// Settings of WASI programs.
     #[must_use]
     pub fn program_settings(&self) -> wasi::Settings {
         self.settings.as_deref().cloned().unwrap_or_default()
@@ -413,7 +413,7 @@ impl HostState {
         self.log.texts(level, target, message);
     }
 
-    /// Whether a message is logged, by its level from 0 (error).
+    /// `true` if a message is logged, by its level from 0 (error).
     #[must_use]
     pub fn logs(&self, level: u32) -> bool {
         self.log.logs(level)

@@ -6,9 +6,9 @@
 //! `invoke`, `finish`. Each call sees the state of a brand-new instance.
 //!
 //! This crate depends on no backend. It contains the parts of backends ([`adapter`]), the guests'
-//! calling conventions ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's allocator ([`heap`]), the
-//! inspection and rewriting of modules ([`guest`]), the memory image and its resets
-//! ([`memory`]), files [`beneath`] a folder, and a [`mock`] engine for tests of a harness.
+//! calling conventions ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's
+//! allocator ([`heap`]), the inspection and rewriting of modules ([`guest`]), the memory image and
+//! its resets ([`memory`]), files [`beneath`] a folder, and a [`mock`] engine for tests of a harness.
 
 pub mod abi;
 pub mod adapter;
@@ -21,6 +21,7 @@ mod error;
 mod folder;
 pub mod heap;
 pub mod host;
+mod measured;
 pub mod mock;
 mod outcome;
 mod pool;
@@ -35,12 +36,12 @@ pub use artifact::Artifact;
 pub use code::CompiledCode;
 pub use config::{Config, EffectiveConfig};
 pub use contract::{
-    CallState, Engine, Execution, ExportId, Exports, Instance, Module, RawCall, RawCaller,
+    CallState, Capabilities, Engine, Execution, ExportId, Exports, Instance, Module,
 };
 pub use error::{Error, Result};
 pub use folder::{ArtifactFolder, ArtifactKey};
+pub use measured::{MeasuredEngine, RawCall, RawCaller};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
-pub use pool::WithPool;
 pub use scratch::Scratch;
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};
 pub use support::Support;

@@ -7,7 +7,9 @@ use crate::config::{Config, EffectiveConfig};
 use crate::contract::{CallState, Engine, Execution, ExportId, Exports, Instance, Module};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
+use crate::measured::MeasuredEngine;
 use crate::outcome::{Outcome, Trap};
+use crate::pool::loaded;
 use crate::strategy::Strategy;
 use crate::support::Support;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -202,9 +204,12 @@ impl Engine for MockEngine {
     ) -> Result<Box<dyn Module>> {
         artifact.open::<()>(self, guest, strategy, config)?;
         note(&self.journal, format!("load {strategy}"));
-        Ok(Box::new(MockModule { engine: self.clone(), strategy, exports: Exports::of(guest) }))
+        let module = MockModule { engine: self.clone(), strategy, exports: Exports::of(guest) };
+        loaded(strategy, config, Box::new(module))
     }
 }
+
+impl MeasuredEngine for MockEngine {}
 
 struct MockModule {
     engine: MockEngine,

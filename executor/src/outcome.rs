@@ -66,7 +66,7 @@ pub enum TrapKind {
     HostFunction {
         /// The host function.
         name: &'static str,
-        /// What was wrong.
+        /// The reason.
         reason: String,
     },
     /// The guest ended itself (`proc_exit` of WASI). With code 0, a program of
@@ -83,7 +83,7 @@ pub enum TrapKind {
     /// The input does not fit: the host's allocator could not place it, or its size is not
     /// that of the export's parameters.
     BadInput {
-        /// What was wrong.
+        /// The reason.
         reason: String,
     },
     /// Another trap; the detail has the runtime's message.

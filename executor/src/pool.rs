@@ -1,176 +1,56 @@
 //! A pool of this project's own: instances that are reset in place, shared by all
 //! threads, for runtimes that have no pool or none that resets like this.
 
-use crate::Features;
 use crate::abi::Abi;
-use crate::artifact::Artifact;
 use crate::config::{Config, EffectiveConfig};
-use crate::contract::{Engine, Execution, ExportId, Instance, Module, RawCall, RawCaller};
+use crate::contract::{Engine, ExportId, Instance, Module};
 use crate::error::{Error, Result};
-use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::memory::{self, Padded, Shelf};
 use crate::outcome::Outcome;
-use crate::strategy::{InstanceFrom, Strategy};
-use crate::support::Support;
+use crate::strategy::Strategy;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// An engine with Touchstone's pool added to it: it offers `pooling_tracked` wherever the engine
-/// offers `instance_reuse_tracked`.
-pub struct WithPool(pub Box<dyn Engine>);
-
-/// The strategy of the instances in Touchstone's pool; `None` when the strategy is
-/// not that of such a pool.
-fn pooled(strategy: Strategy) -> Option<Strategy> {
-    strategy.is_touchstone_pool().then_some(Strategy { instance: InstanceFrom::Reuse, ..strategy })
-}
-
-/// What an engine says of the instances, said of the pool.
-fn of_pool(support: Support) -> Support {
-    match support {
-        Support::Unsupported { reason } => Support::Unsupported { reason },
-        _ => Support::Emulated {
-            how: "Touchstone's pool with instances of instance_reuse_tracked, reset when one is given \
-                  back",
-        },
+/// Checks before compiling and loading: refuses what
+/// [`support_for`](Engine::support_for) and, with a region, [`maps_regions`](Engine::maps_regions)
+/// do not support.
+///
+/// # Errors
+///
+/// [`Error::Unsupported`], with the reason.
+pub fn admit(
+    engine: &(impl Engine + ?Sized),
+    strategy: Strategy,
+    guest: &GuestModule,
+    config: &Config,
+) -> Result<()> {
+    engine.support_for(strategy, guest).check(engine.id(), strategy)?;
+    match config.region {
+        Some(_) => engine.maps_regions(strategy).check(engine.id(), strategy),
+        None => Ok(()),
     }
 }
 
-impl Engine for WithPool {
-    fn id(&self) -> &'static str {
-        self.0.id()
+/// The end of loading: puts the module's instances into Touchstone's pool if the strategy says so.
+///
+/// # Errors
+///
+/// When the handler of SIGSEGV cannot be installed.
+pub fn loaded(
+    strategy: Strategy,
+    config: &Config,
+    module: Box<dyn Module>,
+) -> Result<Box<dyn Module>> {
+    // A runtime that was used for the first time may have put its handler of SIGSEGV before
+    // Touchstone's, which memories of others need.
+    if memory::tracks_any() {
+        memory::reinstall_signal_handler().map_err(Error::system("cannot handle SIGSEGV first"))?;
     }
-
-    fn version(&self) -> &str {
-        self.0.version()
-    }
-
-    fn execution(&self) -> Execution {
-        self.0.execution()
-    }
-
-    fn executes_like(&self) -> Option<&'static str> {
-        self.0.executes_like()
-    }
-
-    fn features(&self) -> Features {
-        self.0.features()
-    }
-
-    fn period(&self, strategy: Strategy) -> u64 {
-        self.0.period(pooled(strategy).unwrap_or(strategy))
-    }
-
-    fn support(&self, strategy: Strategy) -> Support {
-        match pooled(strategy) {
-            Some(inner) => of_pool(self.0.support(inner)),
-            None => self.0.support(strategy),
-        }
-    }
-
-    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        match pooled(strategy) {
-            Some(inner) => of_pool(self.0.support_for(inner, guest)),
-            None => self.0.support_for(strategy, guest),
-        }
-    }
-
-    fn maps_regions(&self, strategy: Strategy) -> Support {
-        match pooled(strategy) {
-            Some(inner) => of_pool(self.0.maps_regions(inner)),
-            None => self.0.maps_regions(strategy),
-        }
-    }
-
-    fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        self.0.artifact_class(pooled(strategy).unwrap_or(strategy))
-    }
-
-    fn compile(
-        &self,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Artifact> {
-        let Some(inner) = pooled(strategy) else {
-            return self.0.compile(guest, strategy, config);
-        };
-        // The refusal should name what was asked for.
-        self.check(strategy, guest)?;
-        self.0.compile(guest, inner, config)
-    }
-
-    fn restore(
-        &self,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-        folder: &ArtifactFolder,
-    ) -> Result<Option<Artifact>> {
-        self.0.restore(guest, pooled(strategy).unwrap_or(strategy), config, folder)
-    }
-
-    fn stage(&self, artifact: &Artifact, strategy: Strategy) -> Result<()> {
-        self.0.stage(artifact, pooled(strategy).unwrap_or(strategy))
-    }
-
-    fn load(
-        &self,
-        guest: &GuestModule,
-        artifact: &Artifact,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Box<dyn Module>> {
-        if config.region.is_some()
-            && let Support::Unsupported { reason } = self.maps_regions(strategy)
-        {
-            return Err(Error::Unsupported { engine: self.id(), strategy, reason });
-        }
-        let Some(inner) = pooled(strategy) else {
-            let module = self.0.load(guest, artifact, strategy, config)?;
-            stay_first()?;
-            return Ok(module);
-        };
-        self.check(strategy, guest)?;
-        let module = self.0.load(guest, artifact, inner, config)?;
-        stay_first()?;
-        Ok(Box::new(Pool::new(module, config.instances as usize)))
-    }
-
-    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        match pooled(call.strategy) {
-            Some(_) => Ok(None),
-            None => self.0.raw(guest, call),
-        }
-    }
-
-    fn has_meter(&self) -> bool {
-        self.0.has_meter()
-    }
-
-    fn has_deadline(&self) -> bool {
-        self.0.has_deadline()
-    }
-
-    fn limits_recursion(&self) -> bool {
-        self.0.limits_recursion()
-    }
-
-    fn has_raw(&self, strategy: Strategy) -> bool {
-        pooled(strategy).is_none() && self.0.has_raw(strategy)
-    }
-}
-
-/// An engine that was used for the first time may have put its handler of SIGSEGV over
-/// ours, before which memories of others must not wait for their next one.
-fn stay_first() -> Result<()> {
-    match memory::tracks_any() {
-        true => {
-            memory::reinstall_signal_handler().map_err(Error::system("cannot handle SIGSEGV first"))
-        }
-        false => Ok(()),
-    }
+    Ok(match strategy.pooled {
+        true => Box::new(Pool::new(module, config.instances as usize)),
+        false => module,
+    })
 }
 
 /// A module whose instances are taken from a pool for each call.
@@ -254,8 +134,8 @@ impl Instance for Taken {
 
     fn finish(&mut self) -> Result<()> {
         let Some(mut instance) = self.instance.take() else { return Ok(()) };
-        // An instance that cannot be reset is not given back; one that cannot be trimmed is replaced
-        // at its next call.
+        // An instance that cannot be reset is not given back; one that cannot be trimmed is
+        // replaced at its next call.
         instance.finish()?;
         self.idle.put(instance, |unused| drop(unused.trim()));
         Ok(())
@@ -280,11 +160,11 @@ mod tests {
         name.parse().unwrap()
     }
 
-    /// What was done for three calls, two of them at the same time.
+    /// The journal of three calls, two of them at the same time.
     fn journal(name: &str) -> Vec<String> {
         let mock = MockEngine::new("mock")
             .answering(|call| Answer::Output(call.calls_before.to_le_bytes().to_vec()));
-        let engine = WithPool(Box::new(mock.clone()));
+        let engine = mock.clone();
         let wasm = wat::parse_str("(module (func (export \"f\")))").unwrap();
         let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
         let (strategy, config) = (strategy(name), Config::default());
@@ -310,7 +190,7 @@ mod tests {
     fn instances_go_round() {
         assert_eq!(
             journal("pooling_tracked"),
-            ["compile guest", "load instance_reuse_tracked", "instance", "instance"]
+            ["compile guest", "load pooling_tracked", "instance", "instance"]
         );
     }
 
@@ -372,12 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn a_runtimes_own_pool_stays_its_own() {
-        let engine = WithPool(Box::new(MockEngine::new("mock")));
-        assert_eq!(engine.support(strategy("pooling_cow")), Support::Native);
-        assert!(matches!(engine.support(strategy("pooling_tracked")), Support::Emulated { .. }));
-        let none = MockEngine::new("mock").supporting(|_| Support::unsupported("not here"));
-        let engine = WithPool(Box::new(none));
-        assert_eq!(engine.support(strategy("pooling_tracked")), Support::unsupported("not here"));
+    fn a_region_is_refused_where_it_cannot_be_mapped() {
+        let engine = MockEngine::new("mock");
+        let wasm = wat::parse_str("(module)").unwrap();
+        let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
+        let mut config = Config::default();
+        assert!(admit(&engine, Strategy::POOL, &guest, &config).is_ok());
+        config.region = Some(Arc::new(memory::Region::new(1).unwrap()));
+        let refused = admit(&engine, Strategy::POOL, &guest, &config).unwrap_err();
+        assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
     }
 }

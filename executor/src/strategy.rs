@@ -1,10 +1,11 @@
-//! Instantiation strategies: how a clean instance, its memory and its code come about.
+//! Instantiation strategies: the sources of a clean instance, its memory and its code.
 
 use crate::text::{near, similar};
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// How a clean instance comes about.
+/// The source of a clean instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InstanceFrom {
     /// An interpreter's plain way: a new instance each call, from a module
@@ -18,7 +19,7 @@ pub enum InstanceFrom {
     Pooling,
 }
 
-/// How a clean memory comes about.
+/// The source of a clean memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryFrom {
     /// Zeroed memory, then the module's data segments copied in.
@@ -44,7 +45,7 @@ impl MemoryFrom {
     pub const ALL: [Self; 5] =
         [Self::Segments, Self::CopyOnWrite, Self::Resident, Self::Tracked, Self::Gated];
 
-    /// Whether written pages are restored where they are.
+    /// `true` if written pages are restored where they are.
     #[must_use]
     pub const fn restores_in_place(self) -> bool {
         !matches!(self, Self::Segments | Self::CopyOnWrite)
@@ -82,28 +83,30 @@ impl fmt::Display for Owner {
 /// One instantiation strategy: three choices.
 ///
 /// Strategies are ordered as in tables: see [`rank`](Self::rank).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Strategy {
-    /// How a clean instance comes about.
+    /// The source of a clean instance.
     pub instance: InstanceFrom,
-    /// How its memory comes about.
+    /// The source of its memory.
     pub memory: MemoryFrom,
     /// Where the code comes from.
     pub code: CodeFrom,
+    /// `true` if Touchstone's pool holds the instances, which are [reused](InstanceFrom::Reuse).
+    pub pooled: bool,
 }
 
 impl Strategy {
     /// The plain way of an interpreter.
-    pub const INTERPRETED: Self = Self {
-        instance: InstanceFrom::Interpreted,
-        memory: MemoryFrom::Segments,
-        code: CodeFrom::InProcess,
-    };
+    pub const INTERPRETED: Self = Self::new(InstanceFrom::Interpreted, MemoryFrom::Segments);
+
+    /// Touchstone's pool of instances that are reset in place.
+    pub const POOL: Self =
+        Self { pooled: true, ..Self::new(InstanceFrom::Reuse, MemoryFrom::Tracked) };
 
     /// A strategy with in-process code.
     #[must_use]
     pub const fn new(instance: InstanceFrom, memory: MemoryFrom) -> Self {
-        Self { instance, memory, code: CodeFrom::InProcess }
+        Self { instance, memory, code: CodeFrom::InProcess, pooled: false }
     }
 
     /// The same strategy with its code from a file.
@@ -118,22 +121,19 @@ impl Strategy {
         let mut all = vec![Self::INTERPRETED];
         for instance in [InstanceFrom::Reuse, InstanceFrom::Recreate, InstanceFrom::Pooling] {
             for memory in MemoryFrom::ALL {
-                if (instance, memory) == (InstanceFrom::Pooling, MemoryFrom::Gated) {
-                    continue;
-                }
                 let strategy = Self::new(instance, memory);
-                all.push(strategy);
-                // A pool of ours holds instances of the strategy that resets them in
-                // place; where their code comes from shows there.
-                if (instance, memory) != (InstanceFrom::Pooling, MemoryFrom::Tracked) {
-                    all.push(strategy.precompiled());
+                match (instance, memory) {
+                    (InstanceFrom::Pooling, MemoryFrom::Gated) => {}
+                    // The strategy of the pooled instances shows where their code comes from.
+                    (InstanceFrom::Pooling, MemoryFrom::Tracked) => all.push(Self::POOL),
+                    _ => all.extend([strategy, strategy.precompiled()]),
                 }
             }
         }
         all
     }
 
-    /// Whether the code comes from an ahead-of-time artifact in a file.
+    /// `true` if the code comes from an ahead-of-time artifact in a file.
     #[must_use]
     pub const fn is_precompiled(self) -> bool {
         matches!(self.code, CodeFrom::Precompiled)
@@ -145,25 +145,14 @@ impl Strategy {
         Self { code: CodeFrom::InProcess, ..self }
     }
 
-    /// Whether instances come from Touchstone's pool, and not from the runtime's: a
-    /// pool of instances that are reset in place.
-    #[must_use]
-    pub const fn is_touchstone_pool(self) -> bool {
-        matches!((self.instance, self.memory), (InstanceFrom::Pooling, MemoryFrom::Tracked))
-    }
-
-    /// Whether every call runs in an instance that never ran a call before.
+    /// `true` if every call runs in an instance that never ran a call before.
     ///
     /// A slot of the runtime's own pool counts as such an instance: the runtime
     /// instantiates into it for each call. Instances that are reset in place do not
     /// count, nor does Touchstone's pool of them.
     #[must_use]
     pub const fn is_new_instance(self) -> bool {
-        match self.instance {
-            InstanceFrom::Interpreted | InstanceFrom::Recreate => true,
-            InstanceFrom::Reuse => false,
-            InstanceFrom::Pooling => !self.is_touchstone_pool(),
-        }
+        !matches!(self.instance, InstanceFrom::Reuse)
     }
 
     /// Who brings about the clean instance by the nature of the strategy.
@@ -174,9 +163,7 @@ impl Strategy {
     pub const fn owner(self) -> Owner {
         match (self.instance, self.memory) {
             (InstanceFrom::Recreate, memory) if memory.restores_in_place() => Owner::Touchstone,
-            (InstanceFrom::Reuse, _) | (InstanceFrom::Pooling, MemoryFrom::Tracked) => {
-                Owner::Touchstone
-            }
+            (InstanceFrom::Reuse, _) => Owner::Touchstone,
             (InstanceFrom::Interpreted | InstanceFrom::Recreate | InstanceFrom::Pooling, _) => {
                 Owner::Runtime
             }
@@ -187,47 +174,27 @@ impl Strategy {
     /// order as that of [`Ord`].
     #[must_use]
     pub const fn rank(self) -> u16 {
-        let (instance, memory) = (self.instance as u16, self.memory as u16);
+        let (instance, memory) = (self.column() as u16, self.memory as u16);
         (instance * MemoryFrom::ALL.len() as u16 + memory) * 2 + self.code as u16
     }
 
-    /// Place in the order in which somebody tries strategies who only wants the fastest
-    /// clean call, lowest first.
-    ///
-    /// No two strategies of [`all`](Self::all) have the same place. In-process code
-    /// comes directly before the precompiled variant, whose calls are as fast.
-    #[must_use]
-    pub fn preference(self) -> u16 {
-        let found = BY_PREFERENCE.iter().position(|way| *way == (self.instance, self.memory));
-        let place = found.unwrap_or(BY_PREFERENCE.len()) as u16;
-        place * 2 + self.code as u16
+    /// The kind of instances that tables and names show: pooled ones are with the runtimes' pools.
+    const fn column(self) -> InstanceFrom {
+        if self.pooled { InstanceFrom::Pooling } else { self.instance }
     }
 }
 
-/// Ways to a clean instance, from the one whose calls are expected to be the fastest.
-///
-/// First what restores only written pages in place, then the runtime's pools, each after
-/// the reuse with the same kind of memory, then plain new instances.
-const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 15] = {
-    use {InstanceFrom::*, MemoryFrom::*};
-    [
-        (Reuse, Tracked),
-        (Pooling, Tracked),
-        (Reuse, Gated),
-        (Recreate, Tracked),
-        (Recreate, Gated),
-        (Reuse, Resident),
-        (Recreate, Resident),
-        (Pooling, Resident),
-        (Reuse, CopyOnWrite),
-        (Pooling, CopyOnWrite),
-        (Reuse, Segments),
-        (Pooling, Segments),
-        (Recreate, CopyOnWrite),
-        (Recreate, Segments),
-        (Interpreted, Segments),
-    ]
-};
+impl Ord for Strategy {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Strategy {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 /// The name in tables, filters and records.
 ///
@@ -236,7 +203,7 @@ const BY_PREFERENCE: [(InstanceFrom, MemoryFrom); 15] = {
 /// project's own and are called `…_resident` alone.
 impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let instance = match self.instance {
+        let instance = match self.column() {
             InstanceFrom::Interpreted => "interpreted",
             InstanceFrom::Reuse => "instance_reuse",
             InstanceFrom::Recreate => "recreate_instance",
@@ -263,7 +230,7 @@ impl fmt::Display for Strategy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no strategy '{name}'{}; `touchstone list` shows them all", near(.candidates))]
 pub struct ParseStrategyError {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// Strategies with a similar name.
     pub candidates: Vec<String>,

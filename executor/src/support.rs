@@ -1,10 +1,11 @@
-//! Whether a backend supports a strategy, and by which means.
+//! Support of strategies, and by which means.
 
+use crate::error::{Error, Result};
 use crate::guest::{Features, ModuleInfo};
 use crate::memory::{KEEP_RESIDENT, ResetMethod};
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 
-/// Whether a backend supports a strategy.
+/// A backend's support of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Support {
     /// The runtime implements the strategy.
@@ -56,19 +57,35 @@ impl Support {
         }
     }
 
-    /// Whether calls are possible.
+    /// Nothing, or the refusal as an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] with the reason.
+    pub fn check(self, engine: &'static str, strategy: Strategy) -> Result<()> {
+        match self {
+            Self::Unsupported { reason } => Err(Error::Unsupported { engine, strategy, reason }),
+            Self::Native | Self::Emulated { .. } => Ok(()),
+        }
+    }
+
+    /// `true` if calls are possible.
     #[must_use]
     pub fn is_supported(&self) -> bool {
         !matches!(self, Self::Unsupported { .. })
     }
 
     /// One instance on Touchstone's memory, reset in place: the usual implementation of
-    /// `instance_reuse…`.
+    /// `instance_reuse…`, also in Touchstone's pool.
     #[must_use]
-    pub fn reset_in_place(memory: MemoryFrom) -> Self {
+    pub fn reset_in_place(strategy: Strategy) -> Self {
         Self::unless_refused(
-            memory,
-            match memory {
+            strategy.memory,
+            match strategy.memory {
+                _ if strategy.pooled => {
+                    "Touchstone's pool with instances of instance_reuse_tracked, reset when one is \
+                     given back"
+                }
                 MemoryFrom::Segments => {
                     "one instance on Touchstone's memory; all pages dropped, then data segments, \
                      mutable globals and tables written back"
@@ -136,9 +153,9 @@ impl Support {
 }
 
 impl Strategy {
-    /// The reason why this strategy is refused for a module by an engine with these features; `None`
-    /// when it is not. A component always is: an engine that runs components has reasons of its
-    /// own.
+    /// The reason why this strategy is refused for a module by an engine with these features;
+    /// `None` when it is not. A component always is: an engine that runs components has reasons of
+    /// its own.
     #[must_use]
     pub fn refusal(self, info: &ModuleInfo, features: Features) -> Option<String> {
         info.component_refusal()
@@ -148,9 +165,7 @@ impl Strategy {
 
     fn state_refusal(self, info: &ModuleInfo) -> Option<String> {
         match (self.instance, self.memory) {
-            // Touchstone's pool holds instances that are reset in place.
-            (InstanceFrom::Reuse, memory)
-            | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
+            (InstanceFrom::Reuse, memory) => {
                 let has_image = memory != MemoryFrom::Segments;
                 info.reuse_refusal().or_else(|| info.scattered().filter(|_| has_image))
             }

@@ -18,9 +18,9 @@ mod tally;
 
 use sample::{Id, Sample};
 use std::sync::{Arc, LazyLock};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
-static ENGINES: LazyLock<Vec<Arc<dyn Engine>>> = LazyLock::new(touchstone_runtimes::engines);
+static ENGINES: LazyLock<Vec<Arc<dyn MeasuredEngine>>> = LazyLock::new(touchstone_runtimes::engines);
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let id = Id { seed: 0, index: 0 };

@@ -20,6 +20,7 @@ mod holder;
 mod line;
 mod metric;
 mod point;
+mod preference;
 mod refusal;
 mod sample;
 mod store;
@@ -41,6 +42,7 @@ pub use line::{
 };
 pub use metric::{Metric, Unit};
 pub use point::{Coordinate, Footprint, PAGE, Place, Point, PointBook, PointRefusal, Points, Tail};
+pub use preference::preference;
 pub use refusal::{Refusal, Refusals, Status, worst};
 pub use sample::{Sample, Samples};
 pub use store::{

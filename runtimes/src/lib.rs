@@ -4,13 +4,13 @@
 //! in the project names it.
 
 use std::sync::Arc;
-use touchstone_executor::{Engine, WithPool};
+use touchstone_executor::MeasuredEngine;
 
 /// The engines of every backend in this build, backend by backend in the order
 /// of the lines below.
 #[must_use]
-pub fn engines() -> Vec<Arc<dyn Engine>> {
-    let backends: Vec<Vec<Box<dyn Engine>>> = vec![
+pub fn engines() -> Vec<Arc<dyn MeasuredEngine>> {
+    let backends: Vec<Vec<Box<dyn MeasuredEngine>>> = vec![
         #[cfg(feature = "native")]
         touchstone_native::engines(),
         #[cfg(feature = "substrate")]
@@ -28,9 +28,7 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
         #[cfg(feature = "wasmedge")]
         touchstone_wasmedge::engines(),
     ];
-    // What a runtime has no pool for, Touchstone's pool does.
-    let with_pool = |engine| Arc::new(WithPool(engine)) as Arc<dyn Engine>;
-    backends.into_iter().flatten().map(with_pool).collect()
+    backends.into_iter().flatten().map(Arc::from).collect()
 }
 
 #[cfg(test)]

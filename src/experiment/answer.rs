@@ -9,7 +9,7 @@ use crate::solo::{self, FromProcess};
 use crate::supervise::{Parent, Stop};
 use anyhow::{Context, Result};
 use std::sync::Arc;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The message to a process: the experiment, the question and its terms.
 pub(super) type Ask = (String, Question, Terms);
@@ -22,7 +22,7 @@ pub(super) type Answer = FromProcess<Said, ()>;
 /// # Errors
 ///
 /// When this process has no parent that asks, or it asks for what there is not.
-pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn Engine>]) -> Result<()> {
+pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     let parent = Parent::<Ask, Answer>::join()?;
     let parent = parent.context("--worker is for this program's own use")?;
     solo::serve(parent, |(name, question, terms): &Ask, say| {

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{Engine, Scratch};
+use touchstone_executor::{MeasuredEngine, Scratch};
 
 /// The options of the command line.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ pub struct Session<'a> {
     /// The experiments, each with its workload.
     pub experiments: Vec<(&'a Experiment, &'a dyn Workload)>,
     /// The engines of this build.
-    pub engines: &'a [Arc<dyn Engine>],
+    pub engines: &'a [Arc<dyn MeasuredEngine>],
     /// Arguments that make this program serve as a process.
     pub worker: &'a [&'a str],
     /// The options.

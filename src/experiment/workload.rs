@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{Engine, Strategy};
+use touchstone_executor::{MeasuredEngine, Strategy};
 
 /// Cases, engines and guests of this build.
 pub struct Host {
@@ -21,7 +21,7 @@ pub struct Host {
     /// The cases.
     pub cases: Vec<Case>,
     /// The engines.
-    pub engines: Vec<Arc<dyn Engine>>,
+    pub engines: Vec<Arc<dyn MeasuredEngine>>,
     /// The guests.
     pub guests: Guests,
     /// Asked between two measurements.
@@ -34,7 +34,7 @@ impl Host {
     /// # Errors
     ///
     /// When this build has none.
-    pub fn engine(&self, name: &str) -> Result<&Arc<dyn Engine>> {
+    pub fn engine(&self, name: &str) -> Result<&Arc<dyn MeasuredEngine>> {
         let engine = self.engines.iter().find(|engine| engine.id() == name);
         engine.ok_or_else(|| anyhow::anyhow!("this build has no engine {name}"))
     }
@@ -57,7 +57,7 @@ impl Host {
     /// # Errors
     ///
     /// When it names none, or this build has no such engine.
-    pub fn executor(&self, question: &Question) -> Result<(Arc<dyn Engine>, Strategy)> {
+    pub fn executor(&self, question: &Question) -> Result<(Arc<dyn MeasuredEngine>, Strategy)> {
         let executor = question.place.executor().context("the question names no executor")?;
         Ok((Arc::clone(self.engine(&executor.engine)?), executor.strategy))
     }

@@ -3,6 +3,7 @@
 mod folder;
 
 use crate::case::Guests;
+use crate::record::preference;
 use crate::terminal::complain;
 use anyhow::{Result, bail, ensure};
 use folder::Folder;
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
-use touchstone_executor::{Config, Engine, Execution, Module, Strategy, Support};
+use touchstone_executor::{Config, Execution, MeasuredEngine, Module, Strategy, Support};
 use touchstone_systems::host::{Catalogue, File, Files, Guest, Load, Most};
 
 /// The codecs if no folder of codecs is given.
@@ -25,7 +26,7 @@ pub struct Offer<'a> {
     /// The folder of the codecs; those of the project where there is none.
     pub codecs: Option<&'a Path>,
     /// The executors that may run them, the first that can does.
-    pub executors: Vec<(Arc<dyn Engine>, Strategy)>,
+    pub executors: Vec<(Arc<dyn MeasuredEngine>, Strategy)>,
     /// The longest time of a call.
     pub time: Duration,
     /// Threads that make calls.
@@ -41,11 +42,11 @@ pub struct Offer<'a> {
 ///
 /// When this build has no engine of that name.
 pub fn executors(
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     engine: Option<&str>,
     strategy: Option<Strategy>,
-) -> Result<Vec<(Arc<dyn Engine>, Strategy)>> {
-    let mut own: Vec<&Arc<dyn Engine>> = engines.iter().collect();
+) -> Result<Vec<(Arc<dyn MeasuredEngine>, Strategy)>> {
+    let mut own: Vec<&Arc<dyn MeasuredEngine>> = engines.iter().collect();
     match engine {
         Some(name) => {
             own.retain(|own| own.id() == name);
@@ -56,12 +57,16 @@ pub fn executors(
         // Native code isolates nothing, and endless recursion may end the host. An engine that
         // cannot stop a call blocks its thread.
         None => {
-            own.retain(|own| own.execution() != Execution::Native && own.limits_recursion());
-            own.sort_by_key(|own| (own.execution() != Execution::Compiled, !own.has_deadline()));
+            own.retain(|engine| {
+                engine.execution() != Execution::Native && engine.capabilities().recursion
+            });
+            own.sort_by_key(|own| {
+                (own.execution() != Execution::Compiled, !own.capabilities().deadline)
+            });
         }
     }
     let mut strategies = strategy.map_or_else(|| Strategy::all().to_vec(), |own| vec![own]);
-    strategies.sort_by_key(|strategy| strategy.preference());
+    strategies.sort_by_key(|strategy| preference(*strategy));
     let pairs = own.into_iter();
     Ok(pairs.flat_map(|own| strategies.iter().map(|way| (own.clone(), *way))).collect())
 }
@@ -102,14 +107,14 @@ fn built_in_codecs() -> Result<Vec<File>> {
 
 /// Loads guests on the first executor that can run them.
 struct Loader {
-    executors: Vec<(Arc<dyn Engine>, Strategy)>,
+    executors: Vec<(Arc<dyn MeasuredEngine>, Strategy)>,
     time: Duration,
     config: Config,
 }
 
 impl Loader {
     /// The executors that support a guest. The reason of the first one, if none does.
-    fn candidates(&self, guest: &GuestModule) -> Result<Vec<&(Arc<dyn Engine>, Strategy)>> {
+    fn candidates(&self, guest: &GuestModule) -> Result<Vec<&(Arc<dyn MeasuredEngine>, Strategy)>> {
         let (mut candidates, mut reason) = (Vec::new(), None);
         for executor @ (engine, strategy) in &self.executors {
             match engine.support_for(*strategy, guest) {
@@ -157,13 +162,13 @@ impl Load for Loader {
 
 /// The loaded module, and the size of its code.
 fn load(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     strategy: Strategy,
     guest: &GuestModule,
     config: &Config,
     time: Duration,
 ) -> touchstone_executor::Result<(Arc<dyn Module>, usize)> {
-    let deadline = engine.has_deadline().then_some(time);
+    let deadline = engine.capabilities().deadline.then_some(time);
     let config = Config { deadline, ..config.clone() };
     let artifact = engine.compile(guest, strategy, &config)?;
     let mut module = engine.load(guest, &artifact, strategy, &config)?;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::probe::check_execution;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, Config, Engine, Error, Execution, Strategy, Support,
+    Artifact, ArtifactFolder, Config, Error, Execution, MeasuredEngine, Strategy, Support,
 };
 
 /// Opens cells, and keeps the artifacts and the module that they share.
@@ -139,7 +139,7 @@ impl Lab {
     /// support it or does not execute as it claims, or if the guest traps during instantiation.
     pub fn load_guest(
         &mut self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         strategy: Strategy,
         guest: &GuestModule,
         heap: HeapPages,
@@ -196,7 +196,7 @@ impl Lab {
     /// run, or compiled now, with the time to compile it if known.
     pub fn artifact(
         &mut self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         strategy: Strategy,
         guest: &GuestModule,
         heap: HeapPages,
@@ -210,13 +210,13 @@ impl Lab {
                 self.artifacts.entry(key).or_insert(compiled).clone()
             }
         };
-        engine.stage(&compiled.0, strategy)?;
+        compiled.0.stage(strategy)?;
         Ok(compiled)
     }
 
     fn compile(
         &self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         strategy: Strategy,
         guest: &GuestModule,
     ) -> touchstone_executor::Result<Compiled> {
@@ -237,7 +237,7 @@ impl Lab {
     /// The way of execution, probed once per executor, before its first module is used.
     fn check_execution(
         &mut self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         strategy: Strategy,
     ) -> touchstone_executor::Result<Option<Execution>> {
         let key = (engine.id(), strategy);

@@ -3,11 +3,11 @@
 use crate::case::init::InitError;
 use crate::case::{Case, GuestName, Guests, Without, hex};
 use crate::plan::cores;
-use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts};
+use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts, preference};
 use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Engine, MemoryFrom, Owner, Strategy, Support};
+use touchstone_executor::{MeasuredEngine, MemoryFrom, Owner, Strategy, Support};
 
 /// One cell: a case on a guest, an engine, a strategy and a number of threads.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct Cell {
     pub key: CellKey,
     pub case: Arc<Case>,
     pub guest: String,
-    pub engine: Arc<dyn Engine>,
+    pub engine: Arc<dyn MeasuredEngine>,
 }
 
 impl Cell {
@@ -23,7 +23,7 @@ impl Cell {
     pub fn new(
         case: &Arc<Case>,
         guest: &str,
-        engine: &Arc<dyn Engine>,
+        engine: &Arc<dyn MeasuredEngine>,
         strategy: Strategy,
         threads: usize,
     ) -> Self {
@@ -60,7 +60,11 @@ pub struct Plan {
 impl Plan {
     /// Crosses cases with engines. Fails if a guest is missing, differs from its listed digest, or
     /// cannot be pre-initialised as its case says.
-    pub fn new(cases: &[Case], engines: &[Arc<dyn Engine>], guests: &mut Guests) -> Result<Self> {
+    pub fn new(
+        cases: &[Case],
+        engines: &[Arc<dyn MeasuredEngine>],
+        guests: &mut Guests,
+    ) -> Result<Self> {
         let mut plan = Self::default();
         for engine in engines {
             for strategy in Strategy::all() {
@@ -107,7 +111,7 @@ impl Plan {
     }
 
     /// Refuses a case on a guest, because this build cannot pre-initialise guests.
-    fn refuse_init(&mut self, case: &Case, guest: &GuestName, engines: &[Arc<dyn Engine>]) {
+    fn refuse_init(&mut self, case: &Case, guest: &GuestName, engines: &[Arc<dyn MeasuredEngine>]) {
         self.refusals.extend(engines.iter().map(|engine| Refusal {
             case: Some(case.name.clone()),
             guest: Some(guest.to_string()),
@@ -119,8 +123,8 @@ impl Plan {
         &mut self,
         case: &Arc<Case>,
         guest: &GuestModule,
-        engine: &Arc<dyn Engine>,
-        engines: &[Arc<dyn Engine>],
+        engine: &Arc<dyn MeasuredEngine>,
+        engines: &[Arc<dyn MeasuredEngine>],
     ) {
         let without = case.without.iter().find(|without| without.engine == engine.id());
         if let Some(Without { reason, .. }) = without {
@@ -158,7 +162,7 @@ impl Plan {
                 });
                 return;
             }
-            let preferred = strategies.iter().copied().min_by_key(|s| s.preference());
+            let preferred = strategies.iter().copied().min_by_key(|strategy| preference(*strategy));
             strategies = preferred.into_iter().collect();
         }
         for &threads in &case.threads {
@@ -187,7 +191,7 @@ fn lacks_init(error: &anyhow::Error) -> bool {
 
 /// A refusal of every cell of an engine on a case.
 #[must_use]
-pub fn refusal(engine: &dyn Engine, status: Status, reason: String) -> Refusal {
+pub fn refusal(engine: &dyn MeasuredEngine, status: Status, reason: String) -> Refusal {
     Refusal {
         engine: engine.id().to_owned(),
         strategy: None,
@@ -210,7 +214,7 @@ pub fn crowded(threads: usize) -> String {
 /// memories differ from tracked ones in how they find written pages, which only the cases of the
 /// overview compare.
 fn is_asked(case: &Case, strategy: Strategy) -> bool {
-    let is_distinct = !strategy.is_precompiled() && !strategy.is_touchstone_pool();
+    let is_distinct = !strategy.is_precompiled() && !strategy.pooled;
     match (case.sweep, strategy.memory) {
         (Sweep::All, MemoryFrom::Gated) => is_distinct && case.role.is_some(),
         (Sweep::Distinct, MemoryFrom::Gated) => false,

@@ -4,14 +4,14 @@ use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case, GuestName};
 use crate::files::read_text;
-use crate::record::{Contender, Executor, Match, Means, Purpose};
+use crate::record::{Contender, Executor, Match, Means, Purpose, preference};
 use anyhow::{Context, Error, Result, bail, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::{CodeFrom, Engine, MemoryFrom, Owner, Support};
+use touchstone_executor::{CodeFrom, MeasuredEngine, MemoryFrom, Owner, Support};
 
 /// A comparison with the cells of its two sides.
 #[derive(Clone)]
@@ -103,7 +103,7 @@ enum Baseline {
 #[derive(Clone, Copy)]
 struct Known<'a> {
     cases: &'a [Case],
-    engines: &'a [Arc<dyn Engine>],
+    engines: &'a [Arc<dyn MeasuredEngine>],
     plan: &'a Plan,
 }
 
@@ -133,7 +133,7 @@ impl Rows {
         &self,
         purposes: &[Purpose],
         cases: &[Case],
-        engines: &[Arc<dyn Engine>],
+        engines: &[Arc<dyn MeasuredEngine>],
         plan: &Plan,
         filter: &Filter,
     ) -> Result<(Vec<Compare>, Vec<Wanted>)> {
@@ -269,12 +269,12 @@ impl Entry {
                 .collect(),
             // One row per engine, on the best of the runtime's own strategies.
             Baseline::Itself => {
-                let best = |engine: &Arc<dyn Engine>| {
+                let best = |engine: &Arc<dyn MeasuredEngine>| {
                     let own = executors.clone().filter(|executor| {
                         executor.engine == engine.id()
                             && executor.strategy.owner() == Owner::Runtime
                     });
-                    own.min_by_key(|executor| executor.strategy.preference())
+                    own.min_by_key(|executor| preference(executor.strategy))
                 };
                 known.engines.iter().filter_map(best).collect()
             }

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, SystemTime};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The options: what to measure, how long, and where the records go.
 #[derive(Debug, Clone, clap::Args)]
@@ -78,7 +78,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 pub struct Asked<'a> {
     pub arguments: &'a Arguments,
     pub suite: &'a Suite,
-    pub engines: &'a [Arc<dyn Engine>],
+    pub engines: &'a [Arc<dyn MeasuredEngine>],
     /// Purposes of comparisons to make beside the cells.
     pub purposes: Vec<Purpose>,
     /// `true` if the filter is one exact name.
@@ -88,7 +88,7 @@ pub struct Asked<'a> {
 }
 
 /// Serves and returns `true` if this process was started as a worker.
-pub fn serve_if_worker(engines: &[Arc<dyn Engine>], suite: &Suite) -> Result<bool> {
+pub fn serve_if_worker(engines: &[Arc<dyn MeasuredEngine>], suite: &Suite) -> Result<bool> {
     let Some(parent) = Parent::<ToWorker, FromWorker>::join()? else { return Ok(false) };
     serve(parent, &suite.cases()?, engines, suite.guests())?;
     Ok(true)

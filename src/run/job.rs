@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// A run that is about to begin or to resume.
 pub struct Job {
@@ -116,7 +116,7 @@ impl Job {
     /// of comparisons is invalid, or nothing is selected.
     pub fn new(
         cases: &[Case],
-        engines: &[Arc<dyn Engine>],
+        engines: &[Arc<dyn MeasuredEngine>],
         guests: &mut Guests,
         rows: &Path,
         selection: &Selection,

@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{Engine, Scratch};
+use touchstone_executor::{MeasuredEngine, Scratch};
 
 /// The environment of a run.
 pub struct Host<'a> {
     pub cases: &'a [Case],
-    pub engines: &'a [Arc<dyn Engine>],
+    pub engines: &'a [Arc<dyn MeasuredEngine>],
     /// Makes the guests for this process.
     pub guests: &'a dyn Fn() -> Guests,
     /// Makes the command that starts a worker, which must call [`super::serve`].

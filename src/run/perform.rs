@@ -10,12 +10,12 @@ use crate::swap;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
-use touchstone_executor::{Engine, RawCall, Support};
+use touchstone_executor::{MeasuredEngine, RawCall, Support};
 
 /// Performs tasks, one after the other.
 pub struct Performer {
     cases: Vec<Arc<Case>>,
-    engines: Vec<Arc<dyn Engine>>,
+    engines: Vec<Arc<dyn MeasuredEngine>>,
     lab: Lab,
     budget: Budget,
     random: Random,
@@ -26,7 +26,7 @@ impl Performer {
     /// through a private folder. Fails if the folder is not private.
     pub fn new(
         cases: &[Case],
-        engines: &[Arc<dyn Engine>],
+        engines: &[Arc<dyn MeasuredEngine>],
         guests: Guests,
         budget: Budget,
         process: u32,

@@ -7,12 +7,12 @@ use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use crate::supervise::RUNNING;
 use std::process::Command;
 use std::sync::Arc;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The header of a run that begins now.
-pub fn header(sampling: Sampling, engines: &[Arc<dyn Engine>], plan: &Plan) -> Header {
+pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Plan) -> Header {
     let started_at = now();
-    let facts = |engine: &Arc<dyn Engine>| {
+    let facts = |engine: &Arc<dyn MeasuredEngine>| {
         let facts = EngineFacts {
             version: engine.version().to_owned(),
             execution: engine.execution(),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// A cell to measure or a comparison to make.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ pub enum Done {
 /// Resolves names to cells.
 pub struct Names<'a> {
     pub cases: &'a [Arc<Case>],
-    pub engines: &'a [Arc<dyn Engine>],
+    pub engines: &'a [Arc<dyn MeasuredEngine>],
 }
 
 impl Names<'_> {

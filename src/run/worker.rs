@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToWorker {
@@ -42,7 +42,7 @@ pub enum FromWorker {
 pub fn serve(
     mut parent: Parent<ToWorker, FromWorker>,
     cases: &[Case],
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     guests: Guests,
 ) -> Result<()> {
     let Some(told) = parent.hear()? else { return Ok(()) };

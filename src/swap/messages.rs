@@ -5,7 +5,7 @@ use crate::case::{Case, Guests};
 use crate::lab::{Lab, Refused, checked_call};
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Artifact, Config, Engine, ExportId, Instance, Module, Strategy};
+use touchstone_executor::{Artifact, Config, ExportId, Instance, MeasuredEngine, Module, Strategy};
 
 /// A kind of message: a module, an input, and the expected answer.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ pub struct Ready {
     pub method: Method,
     /// The strategy of its instances.
     pub strategy: Strategy,
-    pub(super) engine: Arc<dyn Engine>,
+    pub(super) engine: Arc<dyn MeasuredEngine>,
     pub(super) kinds: Arc<[Kind; 2]>,
     config: Config,
     artifacts: [Artifact; 2],
@@ -76,7 +76,7 @@ impl Ready {
     /// When the engine does not support the method, or a module cannot be loaded.
     pub fn new(
         method: Method,
-        engine: &Arc<dyn Engine>,
+        engine: &Arc<dyn MeasuredEngine>,
         kinds: &Arc<[Kind; 2]>,
         lab: &mut Lab,
     ) -> Result<Self, Refused> {
@@ -106,7 +106,7 @@ impl Ready {
             let artifact = match self.method {
                 Method::Recompile => {
                     let fresh = self.engine.compile(&of.guest, self.strategy, &self.config)?;
-                    self.engine.stage(&fresh, self.strategy)?;
+                    fresh.stage(self.strategy)?;
                     fresh
                 }
                 _ => self.artifacts[kind].clone(),

@@ -3,7 +3,7 @@
 use super::Kind;
 use crate::lab::Refused;
 use crate::record::Status;
-use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy, Support};
+use touchstone_executor::{InstanceFrom, MeasuredEngine, MemoryFrom, Strategy, Support};
 
 /// A swap method: a way to load the right module. Slowest first.
 #[derive(
@@ -31,10 +31,8 @@ const NEW_INSTANCE: [Strategy; 3] = [
     Strategy::INTERPRETED,
 ];
 const KEPT_INSTANCE: [Strategy; 1] = [Strategy::new(InstanceFrom::Reuse, MemoryFrom::Tracked)];
-const POOL: [Strategy; 2] = [
-    Strategy::new(InstanceFrom::Pooling, MemoryFrom::CopyOnWrite),
-    Strategy::new(InstanceFrom::Pooling, MemoryFrom::Tracked),
-];
+const POOL: [Strategy; 2] =
+    [Strategy::new(InstanceFrom::Pooling, MemoryFrom::CopyOnWrite), Strategy::POOL];
 
 impl Method {
     /// All methods, in order.
@@ -56,7 +54,11 @@ impl Method {
     /// # Errors
     ///
     /// [`Refused`] with the reason of the last one.
-    pub fn strategy(self, engine: &dyn Engine, kinds: &[Kind; 2]) -> Result<Strategy, Refused> {
+    pub fn strategy(
+        self,
+        engine: &dyn MeasuredEngine,
+        kinds: &[Kind; 2],
+    ) -> Result<Strategy, Refused> {
         let strategies: &[Strategy] = match self {
             Self::Recompile | Self::LoadArtifact | Self::Instantiate => &NEW_INSTANCE,
             Self::TwoLive => &KEPT_INSTANCE,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::{Engine, Execution};
+use touchstone_executor::{Execution, MeasuredEngine};
 
 /// The content of `benches/swap.toml`.
 #[derive(Debug, Clone)]
@@ -81,11 +81,11 @@ fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
 }
 
 /// An engine that is left out, and why.
-pub type LeftOut = (Arc<dyn Engine>, String);
+pub type LeftOut = (Arc<dyn MeasuredEngine>, String);
 
 /// The engines whose modules are swapped, and those that are left out.
 #[must_use]
-pub fn engines(all: &[Arc<dyn Engine>]) -> (Vec<Arc<dyn Engine>>, Vec<LeftOut>) {
+pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>, Vec<LeftOut>) {
     let (mut engines, mut left_out) = (Vec::new(), Vec::new());
     for engine in all {
         let like = engine.executes_like();
@@ -111,7 +111,7 @@ impl SwapPlan {
     #[must_use]
     pub fn compares(
         &self,
-        engine: &Arc<dyn Engine>,
+        engine: &Arc<dyn MeasuredEngine>,
         kinds: &[Kind; 2],
     ) -> (Vec<(Method, Compare)>, Vec<Refusal>) {
         let (mut compares, mut refusals) = (Vec::new(), Vec::new());
@@ -140,7 +140,7 @@ impl SwapPlan {
 
     fn compare(
         &self,
-        engine: &Arc<dyn Engine>,
+        engine: &Arc<dyn MeasuredEngine>,
         subject: Contender,
         baseline: Contender,
     ) -> Compare {

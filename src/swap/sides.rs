@@ -8,7 +8,7 @@ use crate::record::{Contender, Means};
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// Number of messages after which the order begins again.
 const MESSAGES: usize = 1024;
@@ -51,7 +51,7 @@ pub fn sides(lab: &mut Lab, compare: &Compare, seed: u64) -> Result<(Crew, Crew)
 
 fn side(
     contender: &Contender,
-    engine: &Arc<dyn Engine>,
+    engine: &Arc<dyn MeasuredEngine>,
     kinds: &Arc<[Kind; 2]>,
     order: &Arc<[usize]>,
     lab: &mut Lab,

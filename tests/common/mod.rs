@@ -23,7 +23,7 @@ pub(crate) use compiled::guest_with;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Instance, Module, Outcome, Strategy, Support, TrapKind,
+    Config, Error, ExportId, Instance, MeasuredEngine, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 /// A guest from text, with the memory it declares.
@@ -126,7 +126,7 @@ fn run(
         }
         match load(&*engine, guest, strategy, config) {
             Ok(module) => {
-                test(&Loaded { name, module, limits_recursion: engine.limits_recursion() });
+                test(&Loaded { name, module, limits_recursion: engine.capabilities().recursion });
             }
             Err(error) if optional => {
                 println!("{name}: left out: {error}");
@@ -146,7 +146,7 @@ fn run(
 
 /// Compiles, unless another test did, and loads.
 pub(crate) fn load(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     guest: &GuestModule,
     strategy: Strategy,
     config: &Config,

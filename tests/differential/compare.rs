@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use touchstone_executor::{
-    Artifact, Config, Engine, Error, InstanceFrom, MemoryFrom, Strategy, Support,
+    Artifact, Config, Error, InstanceFrom, MeasuredEngine, MemoryFrom, Strategy, Support,
 };
 
 /// Which executors a sample is run by.
-pub(crate) type Choice<'a> = dyn Fn(&dyn Engine, Strategy) -> bool + 'a;
+pub(crate) type Choice<'a> = dyn Fn(&dyn MeasuredEngine, Strategy) -> bool + 'a;
 
 /// Something that a guest could tell from a brand-new instance.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Failure {
 /// Runs the sample on all engines that are chosen.
 pub(crate) fn compare(
     sample: &Sample,
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     chosen: &Choice<'_>,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ pub(crate) fn compare(
 
 /// One engine and one sample.
 struct Subject<'a> {
-    engine: &'a dyn Engine,
+    engine: &'a dyn MeasuredEngine,
     sample: &'a Sample,
     config: &'a Config,
 }

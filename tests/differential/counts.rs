@@ -5,14 +5,14 @@ use crate::sample::{Call, Sample};
 use std::collections::BTreeMap;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, OPERATORS};
-use touchstone_executor::{Config, Engine, Execution, Outcome, Strategy, Support};
+use touchstone_executor::{Config, Execution, MeasuredEngine, Outcome, Strategy, Support};
 
 /// Counts of one engine, call by call; `None` for a call that did not return.
 type Counts = Vec<Option<u64>>;
 
 /// Counts the calls of a sample by every means and compares. Gives the number of calls
 /// that were counted twice or more.
-pub(crate) fn compare(sample: &Sample, engines: &[impl AsRef<dyn Engine>]) -> u64 {
+pub(crate) fn compare(sample: &Sample, engines: &[impl AsRef<dyn MeasuredEngine>]) -> u64 {
     let counting = sample.guest.counting().expect("a module that is no component");
     let calls: Vec<&Call> = sample.steps.iter().flat_map(|step| &step.calls).collect();
     let mut all: BTreeMap<String, Counts> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(crate) fn compare(sample: &Sample, engines: &[impl AsRef<dyn Engine>]) -> u6
 
 /// `None` where the engine does not take the module.
 fn counts(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     guest: &GuestModule,
     calls: &[&Call],
     metered: bool,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{CodeFrom, Engine, Strategy};
+use touchstone_executor::{CodeFrom, MeasuredEngine, Strategy};
 
 /// Engines that compile with LLVM, slowly.
 const SLOW: [&str; 2] = ["wasmedge_aot", "wasmedge_jit"];
@@ -34,7 +34,13 @@ pub(crate) enum Share {
 }
 
 impl Share {
-    fn has(self, index: u64, engines: &[Arc<dyn Engine>], id: &str, strategy: Strategy) -> bool {
+    fn has(
+        self,
+        index: u64,
+        engines: &[Arc<dyn MeasuredEngine>],
+        id: &str,
+        strategy: Strategy,
+    ) -> bool {
         if self == Self::All {
             return true;
         }
@@ -56,12 +62,12 @@ impl Share {
 
 /// All cores, and the engines they compare.
 pub(crate) struct Workers {
-    engines: Vec<Arc<dyn Engine>>,
+    engines: Vec<Arc<dyn MeasuredEngine>>,
     share: Share,
 }
 
 impl Workers {
-    pub(crate) fn new(engines: Vec<Arc<dyn Engine>>, share: Share) -> Self {
+    pub(crate) fn new(engines: Vec<Arc<dyn MeasuredEngine>>, share: Share) -> Self {
         Self { engines, share }
     }
 
@@ -100,7 +106,7 @@ impl Workers {
             let calls = sample.steps.iter().map(|step| format!("  {step}\n"));
             eprint!("seed {} index {}\n{}", id.seed, id.index, calls.collect::<String>());
         }
-        let chosen = |engine: &dyn Engine, strategy: Strategy| {
+        let chosen = |engine: &dyn MeasuredEngine, strategy: Strategy| {
             self.share.has(id.index, &self.engines, engine.id(), strategy)
         };
         // A panic is a failure of this sample, and has to name it.
@@ -134,7 +140,7 @@ impl Workers {
 /// # Errors
 ///
 /// The command that reproduces the first difference.
-pub(crate) fn run_as_told(engines: Vec<Arc<dyn Engine>>) -> Result<Tally, String> {
+pub(crate) fn run_as_told(engines: Vec<Arc<dyn MeasuredEngine>>) -> Result<Tally, String> {
     let seed = number("FUZZ_SEED")?.unwrap_or(1);
     match number("FUZZ_INDEX")? {
         Some(index) => Workers::new(engines, Share::All).run(seed, index..index + 1, |_| true),

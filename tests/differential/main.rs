@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tally::Tally;
 use touchstone_executor::mock::{Leak, MockEngine};
-use touchstone_executor::{Engine, InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{InstanceFrom, MeasuredEngine, MemoryFrom, Strategy};
 
 /// Modules of the fixed sample.
 const FIXED: u64 = 150;
@@ -74,7 +74,8 @@ fn a_sample_is_told_from_its_numbers_alone() {
 
 /// The comparison of an engine whose strategies leak as told.
 fn compared(leaks: fn(Strategy) -> Option<Leak>) -> Vec<Result<(), String>> {
-    let engines: Vec<Arc<dyn Engine>> = vec![Arc::new(MockEngine::new("mock").leaking(leaks))];
+    let engines: Vec<Arc<dyn MeasuredEngine>> =
+        vec![Arc::new(MockEngine::new("mock").leaking(leaks))];
     (0..20)
         .map(|index| {
             let sample = Sample::new(Id { seed: SEED, index }).expect("a module");

@@ -3,7 +3,7 @@
 use super::sample::{Call, Look, Sample, Step};
 use std::fmt;
 use touchstone_executor::{
-    Artifact, Config, Engine, Instance, Module, Outcome, Result, Strategy, TrapKind,
+    Artifact, Config, Instance, MeasuredEngine, Module, Outcome, Result, Strategy, TrapKind,
 };
 
 /// How one call ended. Two failures of the host are the same whatever they say.
@@ -60,13 +60,13 @@ pub(crate) struct Loaded<'a> {
 
 impl<'a> Loaded<'a> {
     pub(crate) fn new(
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         strategy: Strategy,
         artifact: &Artifact,
         config: &Config,
         sample: &'a Sample,
     ) -> Result<Self> {
-        engine.stage(artifact, strategy)?;
+        artifact.stage(strategy)?;
         let mut module = engine.load(&sample.guest, artifact, strategy, config)?;
         module.probe().or_else(|error| match error {
             // It looks at a live instance, which there may not be.

@@ -3,7 +3,7 @@
 use crate::everywhere::{in_process, on_every_engine};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Artifact, Config, Engine, Error, Instance, Result, Strategy, Trap, TrapKind,
+    Artifact, Config, Error, Instance, MeasuredEngine, Result, Strategy, Trap, TrapKind,
 };
 
 const MEMORY: Option<TrapKind> = Some(TrapKind::MemoryOutOfBounds);
@@ -66,7 +66,7 @@ fn guest(text: &str) -> GuestModule {
 
 /// Prepares an instance. Some engines make one when they load.
 fn prepared(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     guest: &GuestModule,
     artifact: &Artifact,
     strategy: Strategy,

@@ -82,7 +82,7 @@ fn test_runtime_answers_alike_after_everything() {
         ),
     ];
     let mut endless = touchstone_runtimes::engines();
-    endless.retain(|engine| !engine.limits_recursion());
+    endless.retain(|engine| !engine.capabilities().recursion);
     everywhere(&guest, |engine, strategy, module| {
         let name = format!("{engine} {strategy}");
         let ends_the_process = endless.iter().any(|endless| endless.id() == engine);

@@ -9,7 +9,7 @@ mod texts;
 use crate::everywhere::in_process as strategies;
 use parking_lot::Mutex;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Artifact, Config, Engine, Error, Strategy, Support};
+use touchstone_executor::{Artifact, Config, Error, MeasuredEngine, Strategy, Support};
 
 /// Modules that use what engines differ in, each in another place: types of imports, of exports
 /// that nobody calls, of tables and globals, instructions, limits.
@@ -170,7 +170,7 @@ fn what_an_engine_supports_is_what_it_loads() {
 }
 
 fn agree(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     strategy: Strategy,
     guest: &GuestModule,
     artifacts: &mut Vec<(&'static str, Artifact)>,

@@ -7,7 +7,7 @@ use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::Region;
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Instance, Module, Outcome, Strategy, Support, TrapKind,
+    Config, Error, ExportId, Instance, MeasuredEngine, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 /// `first` gives the byte at an address, `write` writes one there, `wide` writes
@@ -99,7 +99,7 @@ fn each_with(guest: &GuestModule, test: impl Fn(&str, &dyn Module, &Region)) -> 
 }
 
 fn load(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     strategy: Strategy,
     guest: &GuestModule,
     region: &Arc<Region>,
@@ -111,7 +111,7 @@ fn load(
         ..Config::default()
     };
     let artifact = engine.compile(guest, strategy, &config)?;
-    engine.stage(&artifact, strategy)?;
+    artifact.stage(strategy)?;
     let mut module = engine.load(guest, &artifact, strategy, &config)?;
     module.probe()?;
     Ok(module)

@@ -4,7 +4,7 @@
 use crate::everywhere::everywhere;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Engine, Feature, Instance, Module, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Feature, Instance, MeasuredEngine, Module, Outcome, Strategy, TrapKind};
 
 fn guest(text: &str) -> GuestModule {
     GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()
@@ -169,11 +169,11 @@ fn no_engine_refuses_a_module_for_the_types_of_its_imports() {
         );
         let guest = guest(&text);
         for engine in touchstone_runtimes::engines() {
-            let runs = |guest: &GuestModule, engine: &dyn Engine| {
+            let runs = |guest: &GuestModule, engine: &dyn MeasuredEngine| {
                 Strategy::all().into_iter().any(|way| engine.support_for(way, guest).is_supported())
             };
             let plain = self::guest(r#"(module (func (export "f") (result i32) (i32.const 3)))"#);
-            let expected = runs(&plain, &*engine) && engine.features().has(feature);
+            let expected = runs(&plain, &*engine) && engine.capabilities().features.has(feature);
             assert_eq!(runs(&guest, &*engine), expected, "{}: {ty}", engine.id());
         }
     }

@@ -14,8 +14,8 @@ use touchstone::run::Job;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::mock::{Answer, MockEngine};
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Execution, InstanceFrom, Module, RawCall, RawCaller,
-    Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Execution, InstanceFrom, MeasuredEngine, Module, RawCall,
+    RawCaller, Result, Strategy, Support,
 };
 
 /// A mock with a raw reference, which gives the case's output at once.
@@ -56,7 +56,9 @@ impl Engine for WithRaw {
     ) -> Result<Box<dyn Module>> {
         self.0.load(guest, artifact, strategy, config)
     }
+}
 
+impl MeasuredEngine for WithRaw {
     fn raw(&self, _: &GuestModule, _: &RawCall<'_>) -> Result<Option<RawCaller>> {
         Ok(Some(Box::new(|output| {
             output.clear();
@@ -89,7 +91,7 @@ fn checked_in_cases() -> Vec<Case> {
 fn selected(
     text: &str,
     cases: &[Case],
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     plan: &Plan,
     filter: Option<&str>,
 ) -> anyhow::Result<(Vec<Compare>, Vec<Wanted>)> {
@@ -234,7 +236,8 @@ fn a_raw_reference_judges_what_runs_in_process_on_one_thread() {
         InstanceFrom::Pooling => Support::unsupported("no pool"),
         _ => Support::Native,
     });
-    let all: [Arc<dyn Engine>; 2] = [Arc::new(WithRaw(engine)), Arc::new(MockEngine::new("plain"))];
+    let all: [Arc<dyn MeasuredEngine>; 2] =
+        [Arc::new(WithRaw(engine)), Arc::new(MockEngine::new("plain"))];
     let text = "[[rows]]\npurpose = \"overhead\"\ncases = [\"echo\"]\nbaseline = \"raw\"\n\
         [[rows]]\npurpose = \"null\"\ncases = [\"echo\"]\nbaseline = \"itself\"\n";
     let (found, missing) = selected(text, place.cases(), &all, &place.plan(&all), None).unwrap();
@@ -285,7 +288,12 @@ fn what_is_asked_for_and_not_there_is_named_with_its_reason() {
 }
 
 /// Makes comparisons in this process.
-fn run(place: &Place, engines: &[Arc<dyn Engine>], compares: Vec<Compare>, rounds: usize) -> Ran {
+fn run(
+    place: &Place,
+    engines: &[Arc<dyn MeasuredEngine>],
+    compares: Vec<Compare>,
+    rounds: usize,
+) -> Ran {
     let job = place.job(engines);
     let budget = Budget { rounds, ..job.budget.clone() };
     place.run(engines, Job { cells: Vec::new(), compares, budget, ..job })
@@ -347,7 +355,7 @@ fn ratios_are_times_slower_than_the_baseline() {
 fn every_kind_of_baseline_can_be_timed() {
     let place = Place::new("[1]");
     let mock = one_strategy("mock").with_latency(Duration::from_micros(100));
-    let all: [Arc<dyn Engine>; 1] = [Arc::new(WithRaw(mock))];
+    let all: [Arc<dyn MeasuredEngine>; 1] = [Arc::new(WithRaw(mock))];
     let timed = |baseline: &str, threads: usize| {
         let text = format!(
             "[[rows]]\npurpose = \"peers\"\nexecutors = [\"mock_instance_reuse\"]\n\
@@ -388,7 +396,7 @@ fn a_side_that_is_wrong_or_fails_fails_the_comparison() {
     }
     let raw = WithRaw(one_strategy("raw").answering(|_| Answer::Output(vec![9])));
     let place = Place::new("[1]");
-    let all: [Arc<dyn Engine>; 1] = [Arc::new(raw)];
+    let all: [Arc<dyn MeasuredEngine>; 1] = [Arc::new(raw)];
     let text = "[[rows]]\npurpose = \"overhead\"\ncases = [\"echo\"]\nbaseline = \"raw\"\n";
     let (found, _) = selected(text, place.cases(), &all, &place.plan(&all), None).unwrap();
     let ran = run(&place, &all, found, 9);

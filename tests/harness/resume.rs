@@ -13,7 +13,7 @@ use touchstone::record::{
     self, Book, Header, Line, RecordFile, Replacement, SCHEMA, Sink, Skipped, Status,
 };
 use touchstone::run::{Job, go_on};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 use touchstone_executor::mock::{Answer, MockEngine};
 
 const EMPTY: &str = "call_empty_function";
@@ -183,7 +183,7 @@ fn runs(lines: &[Line]) -> Vec<(Header, Vec<Line>)> {
 }
 
 /// A mock with two strategies, and all that was made of it.
-fn whole() -> (Place, Vec<Arc<dyn Engine>>, Ran) {
+fn whole() -> (Place, Vec<Arc<dyn MeasuredEngine>>, Ran) {
     let place = Place::new("[1]");
     let other = MockEngine::new("two").supporting(|strategy| match strategy.to_string().as_str() {
         "instance_reuse" | "pooling" => touchstone_executor::Support::Native,
@@ -275,7 +275,12 @@ fn what_was_in_force_is_told_right_after_a_break() {
 }
 
 /// Makes a job go on with a run; whether it does.
-fn goes_on(place: &Place, all: &[Arc<dyn Engine>], lines: &[Line], change: fn(&mut Job)) -> bool {
+fn goes_on(
+    place: &Place,
+    all: &[Arc<dyn MeasuredEngine>],
+    lines: &[Line],
+    change: fn(&mut Job),
+) -> bool {
     let mut job = place.job(all);
     change(&mut job);
     go_on(&mut job, runs(lines)).is_some()

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::{self, Case, Guests, digest};
 use touchstone::plan::{Cell, Filter, Plan};
-use touchstone::record::{Role, Status, Sweep};
+use touchstone::record::{Role, Status, Sweep, preference};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, MemoryFrom, Strategy, Support};
+use touchstone_executor::{Engine, MeasuredEngine, MemoryFrom, Strategy, Support};
 
 const SUITE: &str = r#"
 [suite]
@@ -103,7 +103,7 @@ const GUEST: &str = r#"(module
     (func (export "noop")) (func (export "take")) (func (export "run")))"#;
 
 /// The plan of some cases, on guests that are all the same module.
-fn plan(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Plan {
+fn plan(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     let wasm = wat::parse_str(GUEST).unwrap();
     let mut sums = String::new();
@@ -154,7 +154,7 @@ fn a_sweep_says_under_which_strategies_a_case_is_run() {
     assert!(!distinct.is_empty() && distinct.len() < Strategy::all().len());
     let strategies = || distinct.iter().map(|cell| cell.key.strategy);
     assert!(strategies().all(|strategy| !strategy.is_precompiled()));
-    assert!(strategies().all(|strategy| !strategy.is_touchstone_pool()));
+    assert!(strategies().all(|strategy| !strategy.pooled));
     assert!(!strategies().any(is_variant));
     // The suite's sweep is that of all scenarios without one of their own.
     let text = with(SUITE, "codec ", "sweep = \"preferred\"\ncodec ");
@@ -176,10 +176,6 @@ impl Engine for Like {
 
     fn execution(&self) -> touchstone_executor::Execution {
         self.0.execution()
-    }
-
-    fn executes_like(&self) -> Option<&'static str> {
-        Some(self.1)
     }
 
     fn support(&self, strategy: Strategy) -> Support {
@@ -206,12 +202,18 @@ impl Engine for Like {
     }
 }
 
+impl MeasuredEngine for Like {
+    fn executes_like(&self) -> Option<&'static str> {
+        Some(self.1)
+    }
+}
+
 #[test]
 fn a_case_about_the_guests_work_runs_once_on_each_way_to_execute() {
     let text = with(SUITE, "codec ", "sweep = \"preferred\"\ncodec ");
     let cases = &load(&text).unwrap()[..1];
-    let like = |id, other| Arc::new(Like(MockEngine::new(id), other)) as Arc<dyn Engine>;
-    let mock = Arc::new(MockEngine::new("mock")) as Arc<dyn Engine>;
+    let like = |id, other| Arc::new(Like(MockEngine::new(id), other)) as Arc<dyn MeasuredEngine>;
+    let mock = Arc::new(MockEngine::new("mock")) as Arc<dyn MeasuredEngine>;
     let plan_of = plan(cases, &[Arc::clone(&mock), like("twin", "mock"), like("orphan", "none")]);
     let executors: Vec<String> = of(&plan_of, "nothing", "guest-one")
         .iter()
@@ -220,8 +222,8 @@ fn a_case_about_the_guests_work_runs_once_on_each_way_to_execute() {
     // The strategy that a user would prefer, of each engine but the one that executes like another.
     let best = Strategy::all()
         .into_iter()
-        .filter(|strategy| !strategy.is_precompiled() && !strategy.is_touchstone_pool())
-        .min_by_key(|strategy| strategy.preference())
+        .filter(|strategy| !strategy.is_precompiled() && !strategy.pooled)
+        .min_by_key(|strategy| preference(*strategy))
         .unwrap();
     assert_eq!(executors, [format!("mock_{best}"), format!("orphan_{best}")]);
     let refusal = plan_of.refusals.iter().find(|refusal| refusal.engine == "twin").unwrap();

@@ -19,7 +19,9 @@ use touchstone::run::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serv
 use touchstone::supervise::{Death, Parent, Stop};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Artifact, Config, Engine, Execution, Module, Strategy, Support};
+use touchstone_executor::{
+    Artifact, Config, Engine, Execution, MeasuredEngine, Module, Strategy, Support,
+};
 
 /// The folder of the case, for workers.
 const FOLDER: &str = "TOUCHSTONE_TEST_FOLDER";
@@ -29,7 +31,7 @@ const BUDGET: &str = "budget_s = 1";
 
 /// An engine with two strategies that writes down each process that calls it, and does
 /// something under the first of the two.
-fn behaving(id: &'static str, folder: &Path, what: fn()) -> Arc<dyn Engine> {
+fn behaving(id: &'static str, folder: &Path, what: fn()) -> Arc<dyn MeasuredEngine> {
     let pids = folder.join(format!("{id}.pids"));
     let engine = MockEngine::new(id)
         .supporting(|strategy| match strategy.to_string().as_str() {
@@ -51,7 +53,7 @@ fn behaving(id: &'static str, folder: &Path, what: fn()) -> Arc<dyn Engine> {
 }
 
 /// An engine that crashes while it compiles for the first of its two strategies.
-struct CrashingCompiler(Arc<dyn Engine>);
+struct CrashingCompiler(Arc<dyn MeasuredEngine>);
 
 impl Engine for CrashingCompiler {
     fn id(&self) -> &'static str {
@@ -97,7 +99,9 @@ impl Engine for CrashingCompiler {
     }
 }
 
-fn all_engines(folder: &Path) -> Vec<Arc<dyn Engine>> {
+impl MeasuredEngine for CrashingCompiler {}
+
+fn all_engines(folder: &Path) -> Vec<Arc<dyn MeasuredEngine>> {
     vec![
         behaving("fine", folder, || {}),
         behaving("other", folder, || {}),
@@ -130,7 +134,7 @@ fn worker(folder: &Path) -> Command {
 }
 
 /// Some of the engines, and the job of their cells.
-fn job(place: &Place, names: &[&str]) -> (Vec<Arc<dyn Engine>>, Job) {
+fn job(place: &Place, names: &[&str]) -> (Vec<Arc<dyn MeasuredEngine>>, Job) {
     let mut engines = all_engines(place.folder());
     engines.retain(|engine| names.contains(&engine.id()));
     let job = place.job(&engines);
@@ -140,7 +144,7 @@ fn job(place: &Place, names: &[&str]) -> (Vec<Arc<dyn Engine>>, Job) {
 
 fn host<'a>(
     place: &'a Place,
-    engines: &'a [Arc<dyn Engine>],
+    engines: &'a [Arc<dyn MeasuredEngine>],
     worker: &'a dyn Fn() -> Result<Command>,
     guests: &'a dyn Fn() -> Guests,
     limit: Duration,

@@ -16,7 +16,8 @@ use touchstone_executor::CodeFrom;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{self, GuestModule};
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Instance, InstanceFrom, Module, Outcome, Strategy, Support,
+    Config, Error, ExportId, Instance, InstanceFrom, MeasuredEngine, Module, Outcome, Strategy,
+    Support,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ pub enum Verdict {
 
 /// Runs all steps of a script except those in `skip`. Calls `before` and `after` around each step.
 pub fn drive(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     script: &Script,
     skip: &BTreeSet<usize>,
     mut before: impl FnMut(usize),
@@ -59,7 +60,7 @@ pub fn drive(
 /// The strategy that adds the least to a runtime: a new instance per call on the runtime's own
 /// memory if the engine has that, else the first supported one. Fails with the reason if there is
 /// none.
-pub fn strategy_for(engine: &dyn Engine, guest: &GuestModule) -> Result<Strategy, String> {
+pub fn strategy_for(engine: &dyn MeasuredEngine, guest: &GuestModule) -> Result<Strategy, String> {
     let mut strategies = Strategy::all();
     strategies.retain(|strategy| !matches!(engine.support(*strategy), Support::Unsupported { .. }));
     strategies.sort_by_key(|strategy| {
@@ -77,7 +78,7 @@ pub fn strategy_for(engine: &dyn Engine, guest: &GuestModule) -> Result<Strategy
 }
 
 struct Stage<'a> {
-    engine: &'a dyn Engine,
+    engine: &'a dyn MeasuredEngine,
     current: Option<Slot>,
     named: HashMap<String, Slot>,
     registered: HashMap<String, Slot>,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::plan::Filter;
 use touchstone::supervise::{Child, Heard, Parent};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// Crashes after which the rest of a script is left out.
 const DEATHS: usize = 8;
@@ -71,7 +71,7 @@ struct Order {
 
 /// Runs the steps that the parent asks for. A step may end this process, which [`run`] starts.
 /// Fails without a parent or if a script cannot be read.
-pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
+pub fn take_steps(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     let mut parent =
         Parent::<Order, Line>::join()?.context("this process takes steps for another one")?;
     let order = parent.hear()?.context("the parent sent no steps")?;
@@ -114,7 +114,7 @@ pub fn take_steps(engines: &[Arc<dyn Engine>]) -> Result<()> {
 }
 
 /// Scripts whose `<engine>/<group>/<script>` matches the filter.
-pub fn meant(engine: &dyn Engine, filter: &Filter) -> Vec<Source> {
+pub fn meant(engine: &dyn MeasuredEngine, filter: &Filter) -> Vec<Source> {
     let mut sources = sources();
     sources.retain(|source| filter.matches(&format!("{}/{}", engine.id(), source.id())));
     sources
@@ -123,7 +123,7 @@ pub fn meant(engine: &dyn Engine, filter: &Filter) -> Vec<Source> {
 /// Runs matching scripts on one engine. `command` makes the command of a process that calls
 /// [`take_steps`].
 pub fn run(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     filter: Option<&str>,
     limits: Limits,
     command: impl Fn() -> Result<Command>,

@@ -27,7 +27,7 @@ use touchstone::plan::{Cell, Filter, Plan};
 use touchstone::record::{Book, Header, Line, Sampling, data};
 use touchstone::run;
 use touchstone::terminal::progress::Progress;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The content of `costs.toml`: cells that are counted call by call.
 #[derive(Debug, Deserialize)]
@@ -52,7 +52,7 @@ pub struct Counted {
 /// that calls [`serve`]. Errors of single cases are among the problems.
 pub fn count(
     cases: &[Case],
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     asked: Engines,
     filter: &Filter,
     caller: impl Fn() -> Result<Command> + Sync,

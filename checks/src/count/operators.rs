@@ -10,7 +10,7 @@ use touchstone::record::{Count, Metric, Status};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::OPERATORS;
 use touchstone_executor::{
-    Config, Engine, Execution, ExportId, Instance, InstanceFrom, Outcome, Strategy,
+    Config, Execution, ExportId, Instance, InstanceFrom, MeasuredEngine, Outcome, Strategy,
 };
 
 /// Calls with more operators are counted by two engines only, because interpreters take
@@ -33,7 +33,7 @@ type Counts = (u64, Option<u64>);
 
 /// Counts operators. Modules are loaded once.
 pub(super) struct Counter<'a> {
-    engines: &'a [Arc<dyn Engine>],
+    engines: &'a [Arc<dyn MeasuredEngine>],
     asked: Engines,
     plan: &'a Plan,
     /// For runtimes that count by themselves.
@@ -45,7 +45,11 @@ pub(super) struct Counter<'a> {
 impl<'a> Counter<'a> {
     /// A counter with the engines of the plan's cells. Guests that count themselves run on
     /// interpreters, because compiling each of them would take long.
-    pub(super) fn new(engines: &'a [Arc<dyn Engine>], asked: Engines, plan: &'a Plan) -> Self {
+    pub(super) fn new(
+        engines: &'a [Arc<dyn MeasuredEngine>],
+        asked: Engines,
+        plan: &'a Plan,
+    ) -> Self {
         let metered = Config { metered: true, ..Config::default() };
         Self {
             engines,

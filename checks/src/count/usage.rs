@@ -17,7 +17,7 @@ use touchstone::run::Names;
 use touchstone::supervise::{Child, Death, Heard, Parent};
 use touchstone::terminal::progress::Progress;
 use touchstone_executor::probe::thread_usage;
-use touchstone_executor::{Config, Engine};
+use touchstone_executor::{Config, MeasuredEngine};
 
 /// Number of calls before the counted ones, for what is set up only at first.
 const WARM_UP: u64 = 32;
@@ -34,7 +34,7 @@ struct Told {
 }
 
 /// Serves as the child that makes the counted calls, one cell after another.
-pub fn serve(cases: &[Case], engines: &[Arc<dyn Engine>]) -> Result<()> {
+pub fn serve(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     let parent = Parent::<Told, Observations>::join()?;
     let mut parent = parent.context("this is for the program's own use")?;
     let Some(Told { traced, cells }) = parent.hear()? else { return Ok(()) };

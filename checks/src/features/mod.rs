@@ -13,13 +13,13 @@ use touchstone::record::{Check, Finding, Outcome};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    CodeFrom, Config, Engine, Error, Feature, Outcome as Ended, Result, Strategy, Support,
+    CodeFrom, Config, Error, Feature, MeasuredEngine, Outcome as Ended, Result, Strategy, Support,
 };
 
 /// Probes a feature on an engine. The finding is held if each supporting strategy returned the
 /// right answer twice, refused if the engine does not claim the feature, and failed if answer and
 /// claim differ.
-pub fn probe(engine: &dyn Engine, probe: &Probe) -> Result<Finding, wat::Error> {
+pub fn probe(engine: &dyn MeasuredEngine, probe: &Probe) -> Result<Finding, wat::Error> {
     let wasm = wat::parse_str(probe.text)?;
     let found = match GuestModule::new(probe.feature.name(), &wasm, HeapPages::default()) {
         Ok(guest) => on(engine, probe, &guest),
@@ -35,7 +35,7 @@ fn one(outcome: Outcome, reason: String) -> Found {
     (BTreeMap::from([(outcome, 1)]), Some(reason))
 }
 
-fn finding(engine: &dyn Engine, feature: Feature, (counts, evidence): Found) -> Finding {
+fn finding(engine: &dyn MeasuredEngine, feature: Feature, (counts, evidence): Found) -> Finding {
     Finding {
         check: Check::Features,
         name: feature.name().to_owned(),
@@ -53,8 +53,8 @@ fn refused_by_all(probe: &Probe, error: &Error) -> Found {
     one(if is_known { Outcome::Refused } else { Outcome::Failed }, error.to_string())
 }
 
-fn on(engine: &dyn Engine, probe: &Probe, guest: &GuestModule) -> Found {
-    let claims = engine.features().has(probe.feature);
+fn on(engine: &dyn MeasuredEngine, probe: &Probe, guest: &GuestModule) -> Found {
+    let claims = engine.capabilities().features.has(probe.feature);
     let (mut counts, mut evidence, mut refusal) = (BTreeMap::new(), None, None);
     // The source of the code does not change what it does.
     let ways = Strategy::all().into_iter().filter(|way| way.code == CodeFrom::InProcess);
@@ -87,7 +87,11 @@ fn on(engine: &dyn Engine, probe: &Probe, guest: &GuestModule) -> Found {
 }
 
 /// Calls the probe twice, each time on a clean instance.
-fn call(engine: &dyn Engine, strategy: Strategy, guest: &GuestModule) -> Result<(), String> {
+fn call(
+    engine: &dyn MeasuredEngine,
+    strategy: Strategy,
+    guest: &GuestModule,
+) -> Result<(), String> {
     let text = |error: Error| error.to_string();
     let config = Config { instances: 4, ..Config::default() };
     let artifact = engine.compile(guest, strategy, &config).map_err(text)?;

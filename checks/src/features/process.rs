@@ -10,7 +10,7 @@ use touchstone::lab::Refused;
 use touchstone::record::{Finding, Outcome};
 use touchstone::solo::{self, Asked, Limits};
 use touchstone::supervise::{Parent, Stop};
-use touchstone_executor::{Engine, Feature};
+use touchstone_executor::{Feature, MeasuredEngine};
 
 /// Limits of a probe under all strategies, far above what any takes.
 const LIMITS: Limits = Limits { memory: 8 << 30, time: Duration::from_secs(300) };
@@ -23,7 +23,7 @@ struct Question {
 
 /// Probes a feature in a process started by a command that calls [`serve`]. `None` after Ctrl-C.
 pub fn probe_in_process(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     feature: Feature,
     command: Command,
     stop: &Stop,
@@ -40,7 +40,7 @@ pub fn probe_in_process(
 }
 
 /// Serves as such a process.
-pub fn serve(engines: &[Arc<dyn Engine>]) -> Result<()> {
+pub fn serve(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     let parent = Parent::join()?.context("this process probes features for another one")?;
     solo::serve(parent, |question: &Question, _: &mut dyn FnMut(())| {
         let engine = crate::named(engines, &question.engine)?;

@@ -7,13 +7,13 @@ use anyhow::{Context, Result, bail};
 use std::io::{Seek, Write};
 use touchstone::plan::Random;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Artifact, CodeFrom, CompiledCode, Engine, Error, Strategy};
+use touchstone_executor::{Artifact, CodeFrom, CompiledCode, Error, MeasuredEngine, Strategy};
 
 /// Flipped bits in the body, one at a time.
 const FLIPPED: usize = 64;
 
 /// The strategy of the class that keeps code in files, if the engine has one.
-pub(super) fn strategy(engine: &dyn Engine, class: Class) -> Result<Option<Strategy>> {
+pub(super) fn strategy(engine: &dyn MeasuredEngine, class: Class) -> Result<Option<Strategy>> {
     Ok(class.strategy(engine, &well_behaved()?, CodeFrom::Precompiled))
 }
 
@@ -22,7 +22,7 @@ pub(super) fn make(bench: &mut Bench<'_>) -> Result<()> {
     let guest = well_behaved()?;
     let strategy = strategy(&**bench.engine, bench.class)?.context("no strategy with a file")?;
     let artifact = bench.compile(&guest, strategy)?;
-    bench.engine.stage(&artifact, strategy)?;
+    artifact.stage(strategy)?;
     let code = artifact.code(bench.engine.id())?.context("an artifact without code")?;
     for (name, bytes) in tampered(bench, code.bytes(), &guest)? {
         write(code, &bytes)?;

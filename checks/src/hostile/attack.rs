@@ -5,7 +5,7 @@ use super::large::{self, Large};
 use std::time::Duration;
 use touchstone::plan::Filter;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{CodeFrom, Engine, InstanceFrom, Strategy};
+use touchstone_executor::{CodeFrom, InstanceFrom, MeasuredEngine, Strategy};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Attack {
@@ -55,7 +55,7 @@ impl Class {
     /// else the first.
     pub(super) fn strategy(
         self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         guest: &GuestModule,
         code: CodeFrom,
     ) -> Option<Strategy> {

@@ -10,7 +10,7 @@ use touchstone::supervise::Parent;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Instance, Module, Outcome, Strategy,
+    Artifact, CodeFrom, Config, Error, Instance, MeasuredEngine, Module, Outcome, Strategy,
 };
 
 /// Deadline of endless calls.
@@ -27,9 +27,9 @@ pub(super) enum Load {
 
 /// An engine and a strategy under attack.
 pub(super) struct Bench<'a> {
-    pub(super) engine: &'a Arc<dyn Engine>,
+    pub(super) engine: &'a Arc<dyn MeasuredEngine>,
     /// All engines; others make foreign code.
-    pub(super) others: &'a [Arc<dyn Engine>],
+    pub(super) others: &'a [Arc<dyn MeasuredEngine>],
     pub(super) class: Class,
     /// `true` if the engine can stop calls.
     pub(super) has_deadline: bool,
@@ -44,8 +44,8 @@ pub(super) struct Artifacts(BTreeMap<(String, &'static str), Artifact>);
 
 impl<'a> Bench<'a> {
     pub(super) fn new(
-        engine: &'a Arc<dyn Engine>,
-        others: &'a [Arc<dyn Engine>],
+        engine: &'a Arc<dyn MeasuredEngine>,
+        others: &'a [Arc<dyn MeasuredEngine>],
         class: Class,
         has_deadline: bool,
         parent: &'a mut Parent<Order, Line>,

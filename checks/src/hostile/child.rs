@@ -13,7 +13,7 @@ use touchstone::measure::resident_kib;
 use touchstone::plan::Filter;
 use touchstone::supervise::Parent;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{CodeFrom, Engine, Error, Outcome, Strategy};
+use touchstone_executor::{CodeFrom, Error, MeasuredEngine, Outcome, Strategy};
 
 /// Least number of rounds.
 const ROUNDS: usize = 3;
@@ -29,7 +29,7 @@ const DATA: u64 = 16 << 30;
 
 /// Makes the attacks that the parent asks for and reports how each ended. An attack may end this
 /// process, which [`Watch`](super::Watch) starts.
-pub fn attack_in_this_process(engines: &[Arc<dyn Engine>]) -> Result<()> {
+pub fn attack_in_this_process(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     let mut parent = Parent::join()?.context("this process makes attacks for another one")?;
     guard();
     let order: Order = parent.hear()?.context("the parent sent no attacks")?;
@@ -73,7 +73,7 @@ fn guard() {
 }
 
 /// The reason why the engine cannot stop calls; `None` if it can.
-fn no_deadline(engine: &dyn Engine) -> Result<Option<String>> {
+fn no_deadline(engine: &dyn MeasuredEngine) -> Result<Option<String>> {
     let guest = well_behaved()?;
     let strategy = Class::ALL
         .iter()
@@ -94,7 +94,7 @@ fn no_deadline(engine: &dyn Engine) -> Result<Option<String>> {
 }
 
 /// The strategy under attack; `None` if the engine has none.
-fn strategy(engine: &dyn Engine, job: &Job) -> Result<Option<Strategy>> {
+fn strategy(engine: &dyn MeasuredEngine, job: &Job) -> Result<Option<Strategy>> {
     let strategy = match job.attack.work {
         Work::Artifacts => artifacts::strategy(engine, job.class)?,
         Work::EndlessStart => job.class.strategy(engine, &endless_start()?, CodeFrom::InProcess),

@@ -9,13 +9,13 @@ use std::time::Duration;
 use touchstone::case::Guests;
 use touchstone::plan::{Filter, near};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Artifact, Config, Engine, Error, Execution, Strategy, Support};
+use touchstone_executor::{Artifact, Config, Error, Execution, MeasuredEngine, Strategy, Support};
 
 /// Deadline of calls that must be stopped.
 const DEADLINE: Duration = Duration::from_millis(10);
 
 pub struct Job {
-    engine: Arc<dyn Engine>,
+    engine: Arc<dyn MeasuredEngine>,
     strategy: Strategy,
     kinds: Vec<&'static Kind>,
 }
@@ -28,7 +28,7 @@ impl Job {
 
 /// All strategies of the engines, with the kinds whose `<executor>/<kind>` matches the filter.
 /// Fails if nothing matches.
-pub fn jobs(engines: &[Arc<dyn Engine>], filter: Option<&str>) -> Result<Vec<Job>> {
+pub fn jobs(engines: &[Arc<dyn MeasuredEngine>], filter: Option<&str>) -> Result<Vec<Job>> {
     let wanted = Filter::new(filter)?;
     let mut names = Vec::new();
     let mut jobs = Vec::new();
@@ -146,7 +146,7 @@ fn cell(
         }
         Err(error) => return other(Verdict::Refused, words(&error)),
     };
-    let mut detector = match Detector::new(&*module, kind, engine.limits_recursion()) {
+    let mut detector = match Detector::new(&*module, kind, engine.capabilities().recursion) {
         Ok(detector) => detector,
         Err(Error::ExportUnsupported { reason, .. }) => return other(Verdict::Absent, reason),
         Err(error) => return other(Verdict::Failed, words(&error)),
@@ -177,7 +177,7 @@ struct Artifacts(Vec<(&'static str, [u8; 32], bool, Artifact)>);
 impl Artifacts {
     fn get(
         &mut self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         guest: &GuestModule,
         strategy: Strategy,
         config: &Config,

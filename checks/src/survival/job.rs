@@ -17,7 +17,7 @@ use touchstone::record::{self, CellKey, Line, Observations, RecordFile, Sink};
 use touchstone::run::{self, Host, Observer, Selection, go_on, serve, watch_for_ctrl_c};
 use touchstone::supervise::{Parent, Stop};
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, Strategy};
+use touchstone_executor::{MeasuredEngine, Strategy};
 
 /// Names of the engines.
 pub(super) const ENGINES: [&str; 2] = ["first", "second"];
@@ -96,8 +96,8 @@ impl Job {
         case::load(self.folder.join("nothing.toml"))
     }
 
-    fn engines(&self) -> Vec<Arc<dyn Engine>> {
-        ENGINES.map(|name| -> Arc<dyn Engine> { Arc::new(self.engine(name)) }).to_vec()
+    fn engines(&self) -> Vec<Arc<dyn MeasuredEngine>> {
+        ENGINES.map(|name| -> Arc<dyn MeasuredEngine> { Arc::new(self.engine(name)) }).to_vec()
     }
 
     fn engine(&self, name: &'static str) -> MockEngine {

@@ -146,7 +146,7 @@ impl Workers {
         answered: Answered<'_>,
     ) -> Result<()> {
         let engine = Arc::clone(&rows[left[0]].engine);
-        let limit = |phase: Phase| phase.limit(self.limits, engine.has_deadline());
+        let limit = |phase: Phase| phase.limit(self.limits, engine.capabilities().deadline);
         let strategies: Vec<Strategy> = left.iter().map(|place| rows[*place].strategy).collect();
         let place_of = |strategy| {
             let place = strategies.iter().position(|known| *known == strategy);

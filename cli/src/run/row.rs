@@ -8,11 +8,11 @@ use touchstone::features::support_for;
 use touchstone::plan::Filter;
 use touchstone::record::Executor;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Engine, Execution, Strategy, Support};
+use touchstone_executor::{Execution, MeasuredEngine, Strategy, Support};
 
 /// A combination and its answer.
 pub(super) struct Row {
-    pub(super) engine: Arc<dyn Engine>,
+    pub(super) engine: Arc<dyn MeasuredEngine>,
     pub(super) strategy: Strategy,
     pub(super) support: Support,
     /// `None` until there is one.
@@ -37,7 +37,7 @@ pub(super) struct Wanted<'a> {
 pub(super) fn choose(guest: &GuestModule, wanted: Wanted<'_>) -> Result<Vec<Row>> {
     let Wanted { backend, not_engine, strategies } = wanted;
     let all_engines = touchstone_runtimes::engines();
-    let name = |engine: &Arc<dyn Engine>| engine.id().to_owned();
+    let name = |engine: &Arc<dyn MeasuredEngine>| engine.id().to_owned();
     let engines =
         Filter::new(backend)?.select("no backend of this build", all_engines.clone(), name)?;
     let engines = match not_engine {

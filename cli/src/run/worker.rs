@@ -22,7 +22,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::text::harmless;
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Instance, Outcome, Signature, Strategy, TrapKind,
+    Config, Error, ExportId, Instance, MeasuredEngine, Outcome, Signature, Strategy, TrapKind,
 };
 
 /// Most live instances. Only one is used, and a pool reserves address space for each.
@@ -132,7 +132,7 @@ pub(super) fn serve() -> Result<()> {
     })
 }
 
-pub(super) fn engine(name: &str) -> Result<Arc<dyn Engine>> {
+pub(super) fn engine(name: &str) -> Result<Arc<dyn MeasuredEngine>> {
     let engines = touchstone_runtimes::engines();
     let found = engines.into_iter().find(|engine| engine.id() == name);
     found.with_context(|| format!("there is no engine '{name}'"))
@@ -160,7 +160,7 @@ impl Loader {
             Task::Call { engine, .. } => Some(self::engine(engine)?),
             Task::Time { .. } => None,
         };
-        let can_stop = engine.is_some_and(|engine| engine.has_deadline());
+        let can_stop = engine.is_some_and(|engine| engine.capabilities().deadline);
         let deadline = call.deadline.filter(|_| can_stop);
         let wasi = Some(Arc::new(call.program.settings()?));
         let mut config = Config { deadline, instances: INSTANCES, wasi, ..Config::default() };
@@ -189,7 +189,7 @@ impl Loader {
     /// The loaded module. `say` gets the progress.
     pub(super) fn load(
         &mut self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         strategy: Strategy,
         say: &mut dyn FnMut(Step),
     ) -> Result<Loaded, Box<Answer>> {
@@ -209,7 +209,7 @@ impl Loader {
     /// Calls the export twice on clean instances, and compares both.
     fn call_twice(
         &mut self,
-        engine: &dyn Engine,
+        engine: &dyn MeasuredEngine,
         strategy: Strategy,
         say: &mut dyn FnMut(Step),
     ) -> Result<Answer, Box<Answer>> {

@@ -25,7 +25,7 @@ fn all() -> BTreeSet<String> {
         touchstone_executor::guest::HeapPages::default(),
     );
     let plain = plain.unwrap();
-    let runs = |engine: &dyn touchstone_executor::Engine| {
+    let runs = |engine: &dyn touchstone_executor::MeasuredEngine| {
         let mut ways = touchstone_executor::Strategy::all().into_iter();
         ways.any(|way| engine.support_for(way, &plain).is_supported())
     };
@@ -97,7 +97,7 @@ fn a_feature_that_an_engine_lacks_is_named_with_the_engines_that_have_it() {
     let known = touchstone_runtimes::engines();
     let has = |engine: &str| {
         let engine = known.iter().find(|known| known.id() == engine).unwrap();
-        engine.features().has(touchstone_executor::Feature::MultiMemory)
+        engine.capabilities().features.has(touchstone_executor::Feature::MultiMemory)
     };
     let returned = engines(&lines, "returned");
     assert!(returned.iter().all(|engine| has(engine)));

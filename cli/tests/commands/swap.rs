@@ -17,7 +17,7 @@ use touchstone::swap::{
     self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, UnderLoad, random_order, sides,
 };
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Config, Engine, Execution, Support};
+use touchstone_executor::{Config, Engine, Execution, MeasuredEngine, Support};
 
 /// Two guests that say who they are: a byte after the input's, which is given back.
 fn guest(byte: u8) -> Vec<u8> {
@@ -85,13 +85,17 @@ impl Place {
         Self { plan, kinds, lab, _folder: folder }
     }
 
-    fn ready(&mut self, method: Method, engine: &Arc<dyn Engine>) -> Result<Ready, Refused> {
+    fn ready(
+        &mut self,
+        method: Method,
+        engine: &Arc<dyn MeasuredEngine>,
+    ) -> Result<Ready, Refused> {
         Ready::new(method, engine, &self.kinds, &mut self.lab)
     }
 
     fn under_load(
         &mut self,
-        engine: &Arc<dyn Engine>,
+        engine: &Arc<dyn MeasuredEngine>,
         load: LoadPlan,
     ) -> anyhow::Result<UnderLoad> {
         swap::under_load(self.ready(Method::LoadArtifact, engine)?, load)
@@ -107,7 +111,7 @@ fn mock() -> MockEngine {
     MockEngine::new("mock").answering(|call| answer(call.input))
 }
 
-fn shared(engine: &MockEngine) -> Arc<dyn Engine> {
+fn shared(engine: &MockEngine) -> Arc<dyn MeasuredEngine> {
     Arc::new(engine.clone())
 }
 
@@ -415,7 +419,8 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
     let plan = swap::load(Path::new(&file), &cases).unwrap();
     let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built()).unwrap();
     let (engines, _) = swap::engines(&touchstone_runtimes::engines());
-    let there = |engine: &&Arc<dyn Engine>| Method::Pool.strategy(&***engine, &kinds).is_ok();
+    let there =
+        |engine: &&Arc<dyn MeasuredEngine>| Method::Pool.strategy(&***engine, &kinds).is_ok();
     if let Some(engine) = engines.iter().find(there) {
         let filter = format!("^{}/(pool|under_load)$", engine.id());
         let ran = run(&["--sampling", "quick", "--swaps", "40", &filter]);

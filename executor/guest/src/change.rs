@@ -1,4 +1,4 @@
-//! What of its state a module can change: what a reset has to bring back.
+//! The state that a module can change, which a reset restores.
 
 use super::info::{FunctionImport, MemoryLimits, ModuleInfo};
 use crate::imports;
@@ -6,13 +6,13 @@ use crate::signature::{Signature, ValueType};
 use crate::text::plural;
 use std::fmt;
 
-/// What a module can change, told from its instructions. What is not named here
-/// is the same after every call as it was before.
+/// The state that a module's instructions can change. All other state is the same after every
+/// call as before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changeable {
     /// The memory, whose bytes anybody can write: the guest, and the host for it.
     pub memory: Option<MemoryLimits>,
-    /// Whether the memory can grow: by an instruction, or by the host's allocator.
+    /// `true` if the memory can grow: by an instruction, or by the host's allocator.
     pub memory_grows: bool,
     /// Mutable globals that an instruction sets, by index.
     pub globals: Vec<u32>,
@@ -20,9 +20,9 @@ pub struct Changeable {
     pub tables: Vec<u32>,
     /// Tables that an instruction grows, by index.
     pub growing_tables: Vec<u32>,
-    /// Whether passive segments are dropped.
+    /// `true` if passive segments are dropped.
     pub segments: bool,
-    /// Whether the guest uses the host's allocator, whose lists are state too.
+    /// `true` if the guest uses the host's allocator, whose lists are state too.
     /// Substrate's convention uses it for every input.
     pub allocator: bool,
 }

@@ -67,19 +67,19 @@ pub struct CoreModule {
     pub table_elements: u64,
     /// Number of tables that it defines.
     pub tables: u32,
-    /// Whether any instruction grows a table.
+    /// `true` if any instruction grows a table.
     pub grows_tables: bool,
-    /// Whether any instruction writes a table's entries or grows it, wherever the table
+    /// `true` if any instruction writes a table's entries or grows it, wherever the table
     /// is defined.
     pub writes_tables: bool,
     /// Mutable globals that it defines.
     pub mutable_globals: u32,
-    /// Whether any instruction drops a passive segment.
+    /// `true` if any instruction drops a passive segment.
     pub drops_segments: bool,
     /// Active data segments, also of a memory that it imports; their bytes are places in
     /// the component.
     pub segments: Vec<Segment>,
-    /// Whether a start function runs at each instantiation.
+    /// `true` if a start function runs at each instantiation.
     pub has_start: bool,
 }
 
@@ -106,8 +106,8 @@ impl ComponentInfo {
         component_memory::limits(self).err()
     }
 
-    /// The reason why the data of a core module lies in too many places for an image; `None` if none
-    /// does.
+    /// The reason why the data of a core module lies in too many places for an image; `None` if
+    /// none does.
     #[must_use]
     pub fn scattered(&self) -> Option<String> {
         self.modules.iter().find_map(|module| segments::scattered(&module.segments))
@@ -196,7 +196,7 @@ fn read_with(wasm: &[u8], features: WasmFeatures) -> Result<ModuleInfo> {
     Ok(ModuleInfo { exports, component: Some(component), ..ModuleInfo::default() })
 }
 
-/// What is being read.
+/// A component or module that is being read.
 pub(super) enum Level {
     /// A component, with its index spaces so far.
     Component(Spaces),

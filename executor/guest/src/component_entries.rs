@@ -99,8 +99,8 @@ impl ComponentInfo {
 /// Export of [`module`] for [`entered`].
 const ENTERED: &str = "entered";
 
-/// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entries) that tells
-/// how many calls have come through one so far: a call that failed may have done so before.
+/// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entries) that
+/// tells how many calls have come through one so far: a call that failed may have done so before.
 #[must_use]
 pub fn entered() -> String {
     format!("{EXPORT}-entered")
@@ -180,7 +180,7 @@ fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
     const NOTHING: u32 = 2;
     const COUNTS: u32 = 3;
     const FIRST: u32 = 4;
-    /// Whether the state has been brought back for the call that comes or runs.
+    /// `true` if the state has been brought back for the call that comes or runs.
     const IS_BACK: u32 = 0;
     /// How many functions were entered so far.
     const COUNT: u32 = 1;

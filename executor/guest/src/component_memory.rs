@@ -27,9 +27,9 @@ pub struct ComponentMemory {
     pub content: InitialContent,
 }
 
-/// `true` if all active data of a module lies in a memory of these limits. Otherwise it stays in the
-/// module, so that the runtime tells at the instantiation, if there is one and elements do not trap
-/// before.
+/// `true` if all active data of a module lies in a memory of these limits. Otherwise it stays in
+/// the module, so that the runtime tells at the instantiation, if there is one and elements do not
+/// trap before.
 fn fits(module: &CoreModule, memory: MemoryLimits) -> bool {
     module
         .segments
@@ -49,8 +49,8 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
         .collect()
 }
 
-/// The component without data in those modules where it fits, and with limits that tell the memories
-/// apart.
+/// The component without data in those modules where it fits, and with limits that tell the
+/// memories apart.
 pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
     let mut changes = Vec::new();
     for ((module, memory), limits) in

@@ -32,8 +32,8 @@ const PARTS: u32 = 1000;
 /// Modules and instances that are added to a component at most.
 const ADDED_PARTS: u32 = 4;
 
-/// Whether the name of an export, of whichever component, is kept for added ones. Names are the same
-/// in upper and lower case, and for some validators also without hyphens.
+/// `true` if the name of an export, of whichever component, is kept for added ones. Names are the
+/// same in upper and lower case, and for some validators also without hyphens.
 pub(super) fn is_kept(name: &str) -> bool {
     let plain = |name: &str| name.replace('-', "").to_ascii_lowercase();
     plain(name).starts_with(&plain(EXPORT))
@@ -102,7 +102,7 @@ impl ComponentInfo {
         None
     }
 
-    /// Whether any component in it, or itself, defines resources: without one there are no
+    /// `true` if any component in it, or itself, defines resources: without one there are no
     /// handles, for nobody makes those of a host's.
     #[must_use]
     pub fn has_resources(&self) -> bool {
@@ -140,7 +140,7 @@ impl ComponentInfo {
         own.into_iter().chain(nested).collect()
     }
 
-    /// Whether a part has a function of its own: for core instances with state, and for a
+    /// `true` if a part has a function of its own: for core instances with state, and for a
     /// table of handles, which it takes core functions to use.
     fn is_driven(&self, part: &Part) -> bool {
         let has_handles = self.has_resources() && part.counts.core_functions > 0;
@@ -158,7 +158,7 @@ impl ComponentInfo {
         module.memory.is_some() || module.mutable_globals > 0 || writes_tables
     }
 
-    /// Whether any module writes tables: they may be those of another module.
+    /// `true` if any module writes tables: they may be those of another module.
     pub(super) fn writes_tables(&self) -> bool {
         self.modules.iter().any(|module| module.writes_tables)
     }

@@ -47,8 +47,8 @@ pub enum DataType {
     Result(Option<Box<Self>>, Option<Box<Self>>),
 }
 
-/// Bytes that the types of a component's functions may take, written in full. Types that share parts
-/// can take far more than the component's bytes.
+/// Bytes that the types of a component's functions may take, written in full. Types that share
+/// parts can take far more than the component's bytes.
 const LARGEST: usize = 4 << 20;
 /// Bytes of a type or a name beside its text.
 const PART: usize = 24;
@@ -65,7 +65,7 @@ impl<'a> Types<'a> {
         Self { known, left: Cell::new(Some(LARGEST)) }
     }
 
-    /// Whether there is more than fits.
+    /// `true` if there is more than fits.
     pub(super) fn are_too_large(&self) -> bool {
         self.left.get().is_none()
     }

@@ -37,7 +37,7 @@ pub fn composed(user: &[u8], provider: &[u8]) -> Result<Vec<u8>> {
     Ok(builder.finish())
 }
 
-/// What a component imports and exports: names and kinds.
+/// Imports and exports of a component: names and kinds.
 #[derive(Default)]
 struct Outside {
     imports: Vec<(String, ComponentExportKind)>,

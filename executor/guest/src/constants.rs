@@ -102,7 +102,7 @@ fn computed(operator: &Operator<'_>, a: Value, b: Value) -> Option<Value> {
     })
 }
 
-/// Encodes sections anew, with constants in the place of expressions of known value.
+/// Encodes sections with constants in the place of expressions of known value.
 pub(super) struct Folder(pub(super) Values);
 
 impl Reencode for Folder {

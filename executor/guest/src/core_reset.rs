@@ -15,7 +15,7 @@ use wasm_encoder::{
 /// Export that a module has more: `(i32) -> (i32)`, see [`StateCall`].
 pub const EXPORT: &str = "__touchstone_reset";
 
-/// What a function that was added for a reset in place is to do: its first parameter. It
+/// The task of a function that was added for a reset in place: its first parameter. The function
 /// returns 0, or 1 where a table has grown and the instance has to be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -31,9 +31,9 @@ pub enum StateCall {
 pub(super) struct Restored<'a> {
     /// The mutable globals that the module defines: all, or only these, in ascending order.
     pub(super) globals: Option<&'a [u32]>,
-    /// Whether the tables that it defines belong to it.
+    /// `true` if the tables that it defines belong to it.
     pub(super) tables: bool,
-    /// Whether a changed size of its memory has to be noticed; 32-bit addresses only.
+    /// `true` if a changed size of its memory has to be noticed; 32-bit addresses only.
     pub(super) memory: bool,
 }
 

@@ -49,7 +49,7 @@ impl GuestModule {
     }
 }
 
-/// What an operator counts. Those that generate no code of their own count nothing:
+/// The count of an operator. Those that generate no code of their own count nothing:
 /// `nop` and `drop`, and the marks of the code's structure.
 fn cost(operator: &Operator<'_>) -> i64 {
     match operator {
@@ -65,7 +65,7 @@ fn cost(operator: &Operator<'_>) -> i64 {
     }
 }
 
-/// Whether code before the operator and code after it may be executed a different
+/// `true` if code before the operator and code after it may be executed a different
 /// number of times. Calls and traps are none: a call that returns goes on behind it,
 /// and what a call that traps has counted is not asked for.
 fn ends_straight_code(operator: &Operator<'_>) -> bool {

@@ -53,9 +53,9 @@ pub fn deterministic(wasm: &[u8]) -> Result<Option<(Vec<u8>, Open)>> {
 #[derive(Default)]
 struct Profile {
     open: Open,
-    /// Whether a function became too large to be valid.
+    /// `true` if a function became too large to be valid.
     is_too_large: bool,
-    /// Whether the function at hand has vectors.
+    /// `true` if the current function has vectors.
     has_vectors: bool,
 }
 

@@ -12,7 +12,7 @@ pub enum Error {
     /// The bytes are neither a module nor a compressed blob of one.
     #[error("not a WebAssembly module: {reason}")]
     NotAModule {
-        /// What the bytes look like instead.
+        /// The format that the bytes seem to have.
         reason: String,
     },
     /// The bytes are a module, but not a valid one.
@@ -26,7 +26,7 @@ pub enum Error {
     /// The compressed blob cannot be unpacked.
     #[error("cannot unpack the compressed blob: {reason}")]
     Blob {
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
     /// The module needs an unsupported feature, or exceeds a limit.

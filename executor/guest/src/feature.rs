@@ -144,7 +144,7 @@ impl Features {
         Self(self.0 & !(1 << feature as u16))
     }
 
-    /// Whether the feature is in the set.
+    /// `true` if the feature is in the set.
     #[must_use]
     pub const fn has(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u16 != 0
@@ -156,7 +156,7 @@ impl Features {
         Self(self.0 & !other.0)
     }
 
-    /// Whether it has none.
+    /// `true` if it has none.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -5,11 +5,11 @@ use crate::error::{Result, unhostable};
 use crate::feature::{Feature, Features};
 use wasmparser::{Validator, WasmFeatures};
 
-/// What is always on: WebAssembly 2.0 without references to the host's objects, which the
+/// Features that are always on: WebAssembly 2.0 without references to the host's objects, which the
 /// validator counts among the types of the garbage collector.
 pub(super) const BASIC: WasmFeatures = WasmFeatures::WASM2.difference(WasmFeatures::GC_TYPES);
 
-/// What the validator calls a feature.
+/// The validator's flags of a feature.
 const fn flags(feature: Feature) -> WasmFeatures {
     match feature {
         Feature::Vectors => WasmFeatures::SIMD,
@@ -34,12 +34,12 @@ const fn flags(feature: Feature) -> WasmFeatures {
     }
 }
 
-/// What is always on, and these features.
+/// The features that are always on, and these.
 pub(super) fn validated_with(features: Features) -> WasmFeatures {
     features.iter().map(flags).fold(BASIC, |all, more| all | more)
 }
 
-/// Whether a module that needs these features is valid.
+/// `true` if a module that needs these features is valid.
 pub(super) fn is_valid(wasm: &[u8], features: Features) -> bool {
     Validator::new_with_features(validated_with(features)).validate_all(wasm).is_ok()
 }

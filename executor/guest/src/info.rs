@@ -42,18 +42,18 @@ pub struct ModuleInfo {
     pub functions: usize,
     /// The trap of each instantiation, where the bytes tell that a segment does not fit.
     pub segment_trap: Option<SegmentTrap>,
-    /// Whether a start function runs at each instantiation.
+    /// `true` if a start function runs at each instantiation.
     pub has_start: bool,
     /// Blocks inside each other in a function, where they are most.
     pub nesting: u32,
-    /// Whether any instruction can write a table's entries or grow it.
+    /// `true` if any instruction can write a table's entries or grow it.
     pub writes_tables: bool,
-    /// Whether any instruction drops a passive segment. Active and declared segments are
+    /// `true` if any instruction drops a passive segment. Active and declared segments are
     /// dropped at instantiation already.
     pub drops_segments: bool,
-    /// Whether any instruction grows the memory.
+    /// `true` if any instruction grows the memory.
     pub grows_memory: bool,
-    /// Whether any instruction writes many bytes of the memory: `memory.copy`, `memory.fill` or
+    /// `true` if any instruction writes many bytes of the memory: `memory.copy`, `memory.fill` or
     /// `memory.init`. Compilers make them calls of the runtime.
     pub writes_in_bulk: bool,
     /// Features that it needs to be valid. Vectors: an instruction that works on them, a
@@ -73,7 +73,7 @@ pub struct FunctionExport {
     /// Its type; `None` if no host can call it, because it has references of other types than
     /// `funcref` and `externref`, and in a component.
     pub signature: Option<Signature>,
-    /// Whether it is a re-exported import. Such a function cannot be called, because host
+    /// `true` if it is a re-exported import. Such a function cannot be called, because host
     /// functions work on the memory of the calling code.
     pub imported: bool,
 }
@@ -149,9 +149,9 @@ pub struct MutableGlobal {
     pub index: u32,
     /// A name under which it is exported.
     pub export: Option<String>,
-    /// Whether it holds a number (and not a reference or a vector).
+    /// `true` if it holds a number (and not a reference or a vector).
     pub is_number: bool,
-    /// Whether any instruction sets it.
+    /// `true` if any instruction sets it.
     pub written: bool,
 }
 
@@ -166,9 +166,9 @@ pub struct Table {
     pub maximum: Option<u64>,
     /// A name under which it is exported.
     pub export: Option<String>,
-    /// Whether any instruction writes its entries.
+    /// `true` if any instruction writes its entries.
     pub written: bool,
-    /// Whether any instruction grows it.
+    /// `true` if any instruction grows it.
     pub grown: bool,
 }
 
@@ -224,7 +224,7 @@ impl ModuleInfo {
     }
 }
 
-/// What the bytes look like, for people who gave the wrong file.
+/// The format that the bytes seem to have, for people who gave the wrong file.
 fn describe(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(64)];
     if bytes.is_empty() {

@@ -89,12 +89,12 @@ pub struct HeapPages {
     /// Pages of 64 KiB on top of the module's own minimum.
     #[cfg_attr(feature = "serde", serde(rename = "extra_pages"))]
     pub extra: u32,
-    /// Whether the memory can grow further. Substrate's default is a fixed memory with 2048
+    /// `true` if the memory can grow further. Substrate's default is a fixed memory with 2048
     /// extra pages.
     pub growth: Growth,
 }
 
-/// Whether a memory can grow.
+/// The growth of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -125,7 +125,7 @@ pub fn with_definitions(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
     supplied::define(wasm, &info)
 }
 
-/// Whether an instruction may take as long as a memory or a table is large.
+/// `true` if an instruction may take as long as a memory or a table is large.
 #[must_use]
 pub fn is_bulk(operator: &Operator<'_>) -> bool {
     matches!(
@@ -200,7 +200,7 @@ impl GuestModule {
         &self.info
     }
 
-    /// Whether this is the same module, with the same settings.
+    /// `true` if this is the same module, with the same settings.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.wasm, &other.wasm) || self.wasm == other.wasm
@@ -218,7 +218,7 @@ impl GuestModule {
         })
     }
 
-    /// The initial memory, told from the bytes alone.
+    /// The content of the initial memory, from the bytes alone.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The pass that all rewriting shares: additions to the index spaces of a module, and other
 //! instructions in its functions.
 //!
-//! Only sections that change are encoded anew; everything else, including instructions that stay,
+//! Only sections that change are encoded; everything else, including instructions that stay,
 //! is copied byte for byte. The name section is kept unless functions get other indices; other
 //! custom sections are dropped.
 
@@ -36,7 +36,7 @@ pub struct Patch<'a> {
     sections: Sections<'a>,
     /// The functions whose indices change, and by how much.
     shift: Shift,
-    /// Whether the code has the new indices.
+    /// `true` if the code has the new indices.
     is_shifted: bool,
     imports: ImportSection,
     types: TypeSection,

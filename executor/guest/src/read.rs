@@ -48,7 +48,7 @@ pub(super) struct Reader {
     globals: usize,
     passive: Passive,
     set_globals: BTreeSet<u32>,
-    /// Whether it imports anything but functions.
+    /// `true` if it imports anything but functions.
     imports_more: bool,
 }
 

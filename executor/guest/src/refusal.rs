@@ -1,4 +1,4 @@
-//! Why a strategy is refused for a module, told from its bytes.
+//! Reasons to refuse a module, known from its bytes.
 
 use super::info::{FunctionImport, ModuleInfo, Segment};
 use super::segments;
@@ -9,8 +9,8 @@ use crate::text;
 use std::collections::HashMap;
 
 impl FunctionImport {
-    /// Whether its answers may differ from one start function's call to that of the next instance.
-    /// Other functions of WASI on files need one that `path_open` has opened.
+    /// `true` if its answers may differ from one start function's call to that of the next
+    /// instance. Other functions of WASI on files need one that `path_open` has opened.
     fn may_change_between_starts(&self) -> bool {
         match &*self.module {
             imports::WASI => {
@@ -98,8 +98,8 @@ impl ModuleInfo {
         None
     }
 
-    /// Why the initial memory cannot be told from the bytes alone. That of a
-    /// component has many: see [`ComponentInfo::image_refusal`](super::ComponentInfo::image_refusal).
+    /// The reason why the bytes do not determine the initial memory. That of a component has many:
+    /// see [`ComponentInfo::image_refusal`](super::ComponentInfo::image_refusal).
     #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         self.component_refusal()
@@ -125,7 +125,7 @@ impl ModuleInfo {
     }
 }
 
-/// Why a module's initial memory cannot be told from the bytes alone.
+/// The reason why the bytes do not determine a module's initial memory.
 pub(super) fn image_refusal(has_start: bool, segments: &[Segment]) -> Option<String> {
     if has_start {
         return Some(

@@ -49,7 +49,7 @@ impl Passive {
         };
     }
 
-    /// Whether any of them is dropped; known after the whole module.
+    /// `true` if any of them is dropped; known after the whole module.
     pub(super) fn any_dropped(&self) -> bool {
         !self.dropped_data.is_disjoint(&self.data)
             || !self.dropped_elements.is_disjoint(&self.elements)

@@ -13,7 +13,7 @@ use wasmparser::{
 pub(super) struct Part {
     /// Where its bytes start in the outermost component.
     pub(super) start: usize,
-    /// What one instance of it takes; `None` where only the run time knows.
+    /// Resources of one instance of it; `None` where only the run time knows.
     pub(super) needs: Option<Needs>,
     /// Instances of modules and components in one instance of it, with itself. What it is given and
     /// instantiates counts as one.
@@ -29,7 +29,7 @@ pub(super) struct Part {
     pub(super) counts: Counts,
     /// Functions that it makes of core functions.
     pub(super) lifts: Vec<Lift>,
-    /// Whether it defines resource types.
+    /// `true` if it defines resource types.
     pub(super) has_resources: bool,
 }
 

@@ -46,11 +46,11 @@ pub struct Supplied {
     pub module: String,
     /// Field part of the name.
     pub name: String,
-    /// What it is.
+    /// The kind of the definition.
     pub item: Item,
 }
 
-/// What [`Supplied`] is.
+/// The definition in the place of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
     /// A zeroed memory.
@@ -63,7 +63,7 @@ pub enum Item {
     Tag,
 }
 
-/// What answers the import: `a zeroed memory`, `a global, 1024`.
+/// The definition in words: `a zeroed memory`, `a global, 1024`.
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -90,7 +90,7 @@ const TABLE_BASE: u64 = 1;
 /// Stack of a library, bytes.
 const STACK: u64 = 1 << 20;
 
-/// What is imported, and the addresses that the definitions have.
+/// The imports, and the addresses of their definitions.
 #[derive(Default)]
 struct Layout {
     library: Option<MemInfo>,
@@ -182,7 +182,7 @@ pub(super) fn folded(wasm: &[u8]) -> Result<Vec<u8>> {
     patch.finish()
 }
 
-/// Encodes the sections with constant expressions anew.
+/// Encodes the sections that have constant expressions again.
 pub(super) fn fold(patch: &mut Patch<'_>, supplied: Vec<Constant>) -> Result<()> {
     let wasm = patch.original();
     let mut folder = Folder(Values::of(wasm, supplied)?);

@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(limits("(table 2000000 funcref)"), [(2_000_000, Some(2_000_000))]);
     }
 
-    /// What fills the entries at first, of tables that grow and of others.
+    /// The first entries of tables that grow, and of others.
     #[test]
     #[cfg_attr(miri, ignore = "reads text: slow")]
     fn tables_keep_their_first_entries() {

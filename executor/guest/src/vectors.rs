@@ -2,7 +2,7 @@
 
 use wasmparser::{Operator, ValType};
 
-/// Whether an operator is one of those that work on vectors, of the simd or the relaxed-simd
+/// `true` if an operator is one of those that work on vectors, of the simd or the relaxed-simd
 /// proposal.
 pub(super) fn is_vector(operator: &Operator<'_>) -> bool {
     macro_rules! of_proposal {
@@ -27,7 +27,7 @@ pub(super) fn is_vector(operator: &Operator<'_>) -> bool {
     wasmparser::for_each_operator!(select)
 }
 
-/// Whether one of these types is a vector.
+/// `true` if one of these types is a vector.
 pub(super) fn have_vector(types: &[ValType]) -> bool {
     types.contains(&ValType::V128)
 }

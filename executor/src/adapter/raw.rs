@@ -1,9 +1,9 @@
 //! The frame of a raw reference: all but the runtime's own calls.
 
-use crate::contract::{RawCall, RawCaller};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
 use crate::heap::{HEADER, OCCUPIED};
+use crate::measured::{RawCall, RawCaller};
 
 /// A call in Substrate's convention, with its input at the heap base behind a header.
 pub struct RawFrame {

@@ -17,7 +17,7 @@ pub fn parameters(numbers: impl IntoIterator<Item = u64>) -> Parameters {
     parameters
 }
 
-/// What [`HostState::answer`] answers.
+/// The answer of [`HostState::answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// The function's result, zero-extended; 0 where it has none.

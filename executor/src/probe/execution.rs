@@ -126,7 +126,7 @@ fn first_guest() -> Result<&'static GuestModule> {
     made.as_ref().map_err(|error| Error::runtime("probe", "make the kernel")(error.to_string()))
 }
 
-/// What is looked at.
+/// The subject of the probe.
 struct Subject<'a> {
     engine: &'a dyn Engine,
     strategy: Strategy,
@@ -137,7 +137,7 @@ impl Subject<'_> {
     fn load(&self, guest: &GuestModule) -> Result<Loaded> {
         let Self { engine, strategy, config } = *self;
         let artifact = engine.compile(guest, strategy, config)?;
-        engine.stage(&artifact, strategy)?;
+        artifact.stage(strategy)?;
         let mut module = engine.load(guest, &artifact, strategy, config)?;
         module.probe()?;
         let export = match module.export(EXPORT, Abi::Plain) {

@@ -19,7 +19,7 @@ pub struct Look {
     pub reloads: usize,
     /// Offset of the stack pointer, bytes.
     pub stack: usize,
-    /// Whether the calls were made on a separate thread.
+    /// `true` if the calls were made on a separate thread.
     pub other_thread: bool,
     /// Bytes that became executable while the module was compiled and loaded; `None` at
     /// the first look, which does not ask, and where `/proc` is not there.
@@ -118,7 +118,7 @@ impl Search {
         None
     }
 
-    /// Whether enough modules of an engine that claims to compile were loaded again
+    /// `true` if enough modules of an engine that claims to compile were loaded again
     /// without anything becoming executable. One is not enough: another thread may
     /// unmap code in the same place meanwhile.
     pub(super) fn has_no_code(&self) -> bool {

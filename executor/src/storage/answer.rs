@@ -1,4 +1,4 @@
-//! What the functions do.
+//! The functions themselves.
 
 use super::{Function, Storage, StorageError};
 use crate::host::{HostFunction, Parameters};

@@ -1,15 +1,17 @@
 //! Storage: keys and values that the host keeps for its guests, by Substrate's host functions.
 //!
-//! | import of `env` | type | does |
+//! Imports of `env`, each `ext_storage_…_version_1`:
+//!
+//! | name | type | does |
 //! |---|---|---|
-//! | `ext_storage_get_version_1` | `(key: i64) -> i64` | the value, SCALE-encoded as `Option<Vec<u8>>` |
-//! | `ext_storage_set_version_1` | `(key: i64, value: i64)` | sets a value |
-//! | `ext_storage_clear_version_1` | `(key: i64)` | removes a value |
-//! | `ext_storage_next_key_version_1` | `(key: i64) -> i64` | the key behind another one, SCALE-encoded as `Option<Vec<u8>>` |
-//! | `ext_storage_root_version_1` | `() -> i64` | a digest of the state |
-//! | `ext_storage_start_transaction_version_1` | `()` | begins a transaction, which may be inside another one |
-//! | `ext_storage_rollback_transaction_version_1` | `()` | undoes what the innermost transaction changed |
-//! | `ext_storage_commit_transaction_version_1` | `()` | keeps what the innermost transaction changed |
+//! | `get` | `(key: i64) -> i64` | the value, SCALE-encoded as `Option<Vec<u8>>` |
+//! | `set` | `(key: i64, value: i64)` | sets a value |
+//! | `clear` | `(key: i64)` | removes a value |
+//! | `next_key` | `(key: i64) -> i64` | the next key, SCALE-encoded as `Option<Vec<u8>>` |
+//! | `root` | `() -> i64` | a digest of the state |
+//! | `start_transaction` | `()` | begins a transaction, also inside another one |
+//! | `rollback_transaction` | `()` | undoes the innermost transaction |
+//! | `commit_transaction` | `()` | keeps the changes of the innermost transaction |
 //!
 //! A parameter of 64 bits is a place in the guest's memory: the address in the low half, the length
 //! in the high half. A result is the place of a block that the host's allocator made; the guest

@@ -72,33 +72,6 @@ fn a_precompiled_variant_has_its_base() {
     }
 }
 
-#[test]
-fn what_restores_written_pages_in_place_is_preferred() {
-    let mut all = Strategy::all();
-    all.sort_by_key(|strategy| strategy.preference());
-    assert!(all.is_sorted_by(|a, b| a.preference() < b.preference()));
-    let bases: Vec<_> = all.iter().filter(|one| !one.is_precompiled()).collect();
-    let names: Vec<_> = bases.iter().map(ToString::to_string).collect();
-    let wanted = [
-        "instance_reuse_tracked",
-        "pooling_tracked",
-        "instance_reuse_gated",
-        "recreate_instance_tracked",
-        "recreate_instance_gated",
-        "instance_reuse_resident",
-        "recreate_instance_resident",
-        "pooling_cow_resident",
-        "instance_reuse_cow",
-        "pooling_cow",
-        "instance_reuse",
-        "pooling",
-        "recreate_instance_cow",
-        "recreate_instance",
-        "interpreted",
-    ];
-    assert_eq!(names, wanted);
-}
-
 #[cfg(feature = "serde")]
 #[test]
 fn a_strategy_is_stored_as_its_name() {

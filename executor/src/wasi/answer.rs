@@ -1,4 +1,4 @@
-//! What the functions do.
+//! The functions themselves.
 
 use super::errno::{Answer, Errno};
 use super::files::Open;

@@ -167,7 +167,7 @@ impl Open {
 fn list(fd: BorrowedFd<'_>) -> Answer<Vec<Entry>> {
     let own = fs::fstat(fd)?.st_ino;
     let mut entries = Vec::new();
-    // `read_from` opens the directory anew, with an offset of its own.
+    // `read_from` opens the directory again, with an offset of its own.
     for entry in Dir::read_from(fd)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes().to_vec();

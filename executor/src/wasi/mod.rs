@@ -5,7 +5,7 @@
 //! |---|---|
 //! | arguments, environment | those of [`Settings`] |
 //! | standard input | the input of the call |
-//! | standard output | the output of the call under [`Abi::Wasi`](crate::abi::Abi::Wasi); dropped under other conventions |
+//! | standard output | the output of the call under `Abi::Wasi`; else dropped |
 //! | standard error | lines in the host's log, level info, target `stderr` |
 //! | clocks | start at a fixed time and advance by a fixed step with each reading |
 //! | random bytes | a generator with a fixed seed |
@@ -41,7 +41,7 @@ pub use touchstone_guest::imports::{START, WASI as MODULE, is_command};
 pub(crate) use answer::answer;
 pub(crate) use state::State;
 
-/// What programs get from the host, beside their input.
+/// Settings of programs, beside their input.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The arguments; the first one is the name of the program.

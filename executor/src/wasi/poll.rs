@@ -7,7 +7,7 @@ use super::state::State;
 const SUBSCRIPTION: u32 = 48;
 const EVENT: u32 = 32;
 
-/// What a subscription waits for.
+/// The event of a subscription.
 enum Subject {
     /// Until a clock has advanced by so much, ns.
     Clock {

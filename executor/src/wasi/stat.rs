@@ -6,7 +6,7 @@ use super::guest::{Guest, offset};
 use super::state::Descriptor;
 use rustix::fs::{FileType, Stat};
 
-/// What may be done with a descriptor, one bit each.
+/// Rights of a descriptor, one bit each.
 mod rights {
     pub(super) const READ: u64 = 1 << 1;
     pub(super) const SEEK: u64 = 1 << 2;

@@ -1,4 +1,4 @@
-//! What a guest's calls of WASI have changed: descriptors, clocks, random numbers, output.
+//! State that a guest's calls of WASI change: descriptors, clocks, random numbers, output.
 
 use super::Settings;
 use super::errno::{Answer, Errno};
@@ -10,20 +10,20 @@ use std::sync::Arc;
 const MOST_DESCRIPTORS: usize = 128;
 /// Most bytes of standard output in one call.
 pub const MOST_OUTPUT: usize = 64 << 20;
-/// What is kept of the buffer of standard output from call to call.
+/// Bytes of the buffer of standard output that are kept from call to call.
 const KEPT_OUTPUT: usize = 1 << 20;
 /// Longest line of standard error; longer ones are divided.
 const LONGEST_LINE: usize = 4096;
 /// Level of standard error in the log: info.
 const LEVEL: u32 = 2;
-/// What each reading of a clock adds, ns.
+/// Time that each reading of a clock adds, ns.
 pub const STEP: u64 = 1_000_000;
 /// Wall-clock time of the start, ns: 2020-01-01 00:00 UTC.
 pub const EPOCH: u64 = 1_577_836_800_000_000_000;
 /// Seed of the random numbers.
 pub const SEED: u64 = 0x746f_7563_6873_746f;
 
-/// What is behind a descriptor.
+/// The object of a descriptor.
 #[derive(Debug, Clone)]
 pub(super) enum Descriptor {
     Input,
@@ -107,7 +107,7 @@ impl State {
         self.errors.end();
     }
 
-    /// Whether standard output may get so many bytes more.
+    /// `true` if standard output may get so many bytes more.
     pub(super) fn has_room(&self, bytes: u32) -> bool {
         self.output.len() + bytes as usize <= MOST_OUTPUT
     }

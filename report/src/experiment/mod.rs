@@ -12,6 +12,7 @@ use touchstone_record::compare::page_size;
 use touchstone_record::escape::{code, markdown};
 use touchstone_record::{
     Book, Coordinate, Executor, Experiment, Place, PointBook, PointColumn, PointTable, Shown,
+    preference,
 };
 
 /// The section of an experiment.
@@ -117,7 +118,7 @@ fn plain(
     if table.by.is_none() && table.rows.is_none() {
         all.sort_by_cached_key(|row| {
             let executor = row.executor();
-            let key = executor.map(|own| (own.engine, own.strategy.preference()));
+            let key = executor.map(|own| (own.engine, preference(own.strategy)));
             (key, experiment.order(&row.place))
         });
     }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use touchstone_executor::MemoryFrom;
 use touchstone_record::compare::{Race, fastest, page_size, races};
 use touchstone_record::escape::{code, markdown};
-use touchstone_record::{Executor, Experiment, Place, PointBook};
+use touchstone_record::{Executor, Experiment, Place, PointBook, preference};
 
 /// The metric of the calls.
 const CALL: &str = "call";
@@ -33,7 +33,7 @@ fn sentences(experiment: &Experiment, points: &PointBook) -> String {
         let course = courses.entry(experiment.order(&race.course));
         let (_, ways) = course.or_insert_with(|| (&race.course, Ways::new()));
         let best = ways.entry((engine, strategy.memory)).or_insert(race);
-        if strategy.preference() < best.restoring.strategy.preference() {
+        if preference(*strategy) < preference(best.restoring.strategy) {
             *best = race;
         }
     }

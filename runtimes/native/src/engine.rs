@@ -2,10 +2,11 @@
 
 use crate::guests::{self, Guest};
 use crate::module;
+use touchstone_executor::adapter::{admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module, Result,
-    Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MeasuredEngine, MemoryFrom,
+    Module, Result, Strategy, Support,
 };
 
 /// Name of the engine.
@@ -20,7 +21,7 @@ pub(crate) struct Native;
 
 impl Native {
     fn find(&self, guest: &GuestModule, strategy: Strategy) -> Result<&'static Guest> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         guests::find(guest).map_err(Error::Misuse)
     }
 }
@@ -58,12 +59,12 @@ impl Engine for Native {
                 "without a runtime, an instance is its memory: on a recycled one, this is \
                  instance_reuse with the same kind of memory",
             ),
-            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
         }
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        let refusal = strategy.refusal(guest.info(), self.features());
+        let refusal = strategy.refusal(guest.info(), self.capabilities().features);
         let refusal = refusal.or_else(|| guests::find(guest).err().map(str::to_owned));
         self.support(strategy).unless(refusal)
     }
@@ -85,8 +86,11 @@ impl Engine for Native {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let known: &&'static Guest = artifact.open(self, guest, strategy, config)?;
-        Ok(Box::new(module::load(known, guest, strategy, config)?))
+        let module = module::load(known, guest, strategy, config)?;
+        loaded(strategy, config, Box::new(module))
     }
 }
+
+impl MeasuredEngine for Native {}

@@ -20,10 +20,10 @@ mod guests;
 mod module;
 mod running;
 
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The one engine of this crate.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     vec![Box::new(engine::Native)]
 }

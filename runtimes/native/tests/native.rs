@@ -5,7 +5,7 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, Instance, Module, Outcome, Strategy, Support, TrapKind,
+    Config, Error, Instance, MeasuredEngine, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 fn built(name: &str) -> Vec<u8> {
@@ -18,7 +18,7 @@ fn guest() -> GuestModule {
     GuestModule::new("test-runtime", &built("test-runtime"), heap).unwrap()
 }
 
-fn engine() -> Box<dyn Engine> {
+fn engine() -> Box<dyn MeasuredEngine> {
     touchstone_native::engines().remove(0)
 }
 

@@ -5,10 +5,11 @@ use crate::module::LoadedSubstrate;
 use crate::refusal;
 use crate::settings::{self, ID};
 use sc_executor_common::wasm_runtime::WasmModule;
+use touchstone_executor::adapter::loaded;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, Module, RawCall, RawCaller, Result,
-    Strategy, Support,
+    Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, MeasuredEngine, Module,
+    RawCall, RawCaller, Result, Strategy, Support,
 };
 
 /// The linked executor and its Wasmtime. Neither has a constant to ask for; a test
@@ -30,6 +31,10 @@ impl Engine for Substrate {
 
     fn execution(&self) -> Execution {
         Execution::Compiled
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { deadline: false, ..Capabilities::default() }
     }
 
     fn support(&self, strategy: Strategy) -> Support {
@@ -70,13 +75,12 @@ impl Engine for Substrate {
     ) -> Result<Box<dyn Module>> {
         check(strategy, guest)?;
         let code: &Code = artifact.open(self, guest, strategy, config)?;
-        Ok(Box::new(LoadedSubstrate::new(guest, code, strategy, config)?))
+        let module = LoadedSubstrate::new(guest, code, strategy, config)?;
+        loaded(strategy, config, Box::new(module))
     }
+}
 
-    fn has_deadline(&self) -> bool {
-        false
-    }
-
+impl MeasuredEngine for Substrate {
     fn has_raw(&self, strategy: Strategy) -> bool {
         self.support(strategy) == Support::Native && strategy.code == CodeFrom::InProcess
     }

@@ -25,10 +25,10 @@ mod refusal;
 mod settings;
 mod trap;
 
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     vec![Box::new(engine::Substrate)]
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Module, Outcome, Result, Strategy, Support, TrapKind,
+    Config, Error, ExportId, MeasuredEngine, Module, Outcome, Result, Strategy, Support, TrapKind,
 };
 
 /// Everything that the executor asks of a module, around what a test is about.
@@ -19,7 +19,7 @@ fn guest(inside: &str, heap: HeapPages) -> GuestModule {
     GuestModule::new("guest", &wat::parse_str(text).unwrap(), heap).unwrap()
 }
 
-fn engine() -> Box<dyn Engine> {
+fn engine() -> Box<dyn MeasuredEngine> {
     touchstone_substrate::engines().remove(0)
 }
 
@@ -32,7 +32,7 @@ fn supported() -> Vec<Strategy> {
 
 fn load(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<Box<dyn Module>> {
     let artifact = engine().compile(guest, strategy, config)?;
-    engine().stage(&artifact, strategy)?;
+    artifact.stage(strategy)?;
     let mut module = engine().load(guest, &artifact, strategy, config)?;
     module.probe()?;
     Ok(module)

@@ -7,18 +7,18 @@ mod live;
 
 use live::{LiveInstance, ModuleData};
 use std::sync::Arc;
-use touchstone_executor::adapter::{LoadedGuest, LoadedModule};
+use touchstone_executor::adapter::{LoadedGuest, LoadedModule, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, Config, EffectiveConfig, Engine, Error, Execution, Feature, Features, Module, Result,
-    Strategy, Support,
+    Artifact, Capabilities, Config, EffectiveConfig, Engine, Error, Execution, Feature, Features,
+    MeasuredEngine, Module, Result, Strategy, Support,
 };
 
 pub(crate) const ID: &str = "template";
 
 /// The engines of this crate.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     vec![Box::new(Template)]
 }
 
@@ -38,19 +38,16 @@ impl Engine for Template {
         Execution::Interpreted
     }
 
+    fn capabilities(&self) -> Capabilities {
+        let features = Features::WASM2.without(Feature::Vectors).without(Feature::HostReferences);
+        Capabilities { features, deadline: false, ..Capabilities::default() }
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         match strategy {
             Strategy::INTERPRETED => Support::Native,
             _ => Support::unsupported("the template has one strategy, `interpreted`"),
         }
-    }
-
-    fn features(&self) -> Features {
-        Features::WASM2.without(Feature::Vectors).without(Feature::HostReferences)
-    }
-
-    fn has_deadline(&self) -> bool {
-        false
     }
 
     fn compile(
@@ -59,7 +56,7 @@ impl Engine for Template {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let module = wasmi::Module::new(&wasmi::Engine::default(), guest.wasm())
             .map_err(Error::runtime(ID, "translate the module"))?;
         Ok(Artifact::new(self, guest, strategy, config, module))
@@ -72,11 +69,14 @@ impl Engine for Template {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let module: &wasmi::Module = artifact.open(self, guest, strategy, config)?;
         let guest = LoadedGuest::new(ID, guest, strategy, config);
         let shared = Arc::new(ModuleData { guest, module: module.clone() });
         let effective = EffectiveConfig::new().with("instance", "new store for each call");
-        Ok(Box::new(LoadedModule::fresh::<LiveInstance>(&shared.guest, &shared, effective)))
+        let module = LoadedModule::fresh::<LiveInstance>(&shared.guest, &shared, effective);
+        loaded(strategy, config, Box::new(module))
     }
 }
+
+impl MeasuredEngine for Template {}

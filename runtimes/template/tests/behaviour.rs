@@ -5,9 +5,9 @@
 mod common;
 
 use std::sync::Arc;
-use touchstone_executor::{Engine, Strategy};
+use touchstone_executor::{MeasuredEngine, Strategy};
 
-fn engines() -> Vec<Arc<dyn Engine>> {
+fn engines() -> Vec<Arc<dyn MeasuredEngine>> {
     touchstone_template::engines().into_iter().map(Arc::from).collect()
 }
 

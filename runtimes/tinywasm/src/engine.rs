@@ -3,11 +3,12 @@
 use crate::{module, raw};
 use tinywasm::engine::{Config as Settings, StackConfig};
 use tinywasm::parser::{Parser, ParserOptions};
-use touchstone_executor::adapter::MemoryClass;
+use touchstone_executor::adapter::{MemoryClass, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, Feature, Features, InstanceFrom,
-    MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature, Features,
+    InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy,
+    Support,
 };
 
 pub(crate) const ID: &str = "tinywasm";
@@ -55,6 +56,11 @@ impl Engine for TinyWasm {
         Execution::Interpreted
     }
 
+    fn capabilities(&self) -> Capabilities {
+        let features = Features::WASM2.with(Feature::TailCalls).with(Feature::RelaxedVectors);
+        Capabilities { features, ..Capabilities::default() }
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("stored bytecode of tinywasm is not used here");
@@ -69,18 +75,14 @@ impl Engine for TinyWasm {
                 Support::unsupported("`interpreted` already makes a new instance per call")
             }
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
-            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
             (InstanceFrom::Pooling, _) => Support::unsupported("tinywasm has no pooling allocator"),
         }
     }
 
-    fn features(&self) -> Features {
-        Features::WASM2.with(Feature::TailCalls).with(Feature::RelaxedVectors)
-    }
-
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
-        let refusal = strategy.refusal(info, self.features());
+        let refusal = strategy.refusal(info, self.capabilities().features);
         let refusal = refusal.or_else(|| info.import_refusal()).or_else(|| {
             (MemoryClass::of(strategy) == MemoryClass::OwnImage)
                 .then(|| info.image_refusal())
@@ -99,7 +101,7 @@ impl Engine for TinyWasm {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let module = match MemoryClass::of(strategy) {
             MemoryClass::OwnImage => parse(&guest.without_data()?)?,
             MemoryClass::Segments => parse(guest.wasm())?,
@@ -116,11 +118,14 @@ impl Engine for TinyWasm {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let module = artifact.open(self, guest, strategy, config)?;
-        Ok(Box::new(module::load(module, guest, strategy, config)?))
+        let module = module::load(module, guest, strategy, config)?;
+        loaded(strategy, config, Box::new(module))
     }
+}
 
+impl MeasuredEngine for TinyWasm {
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
         if !self.has_raw(call.strategy) {
             return Ok(None);

@@ -13,10 +13,10 @@ mod reuse;
 mod running;
 mod trap;
 
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     vec![Box::new(engine::TinyWasm)]
 }

@@ -7,10 +7,12 @@ use crate::module::{self, Prepared, Shared};
 use crate::raw;
 use crate::recipe::Recipe;
 use crate::reuse::ReuseModule;
+use touchstone_executor::adapter::{admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, Feature, Features, InstanceFrom,
-    MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature, Features,
+    InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy,
+    Support,
 };
 
 pub(crate) struct Wasm3 {
@@ -40,8 +42,10 @@ impl Engine for Wasm3 {
         Execution::Interpreted
     }
 
-    fn executes_like(&self) -> Option<&'static str> {
-        self.eager.then_some("wasm3")
+    fn capabilities(&self) -> Capabilities {
+        // Its tail calls use up the stack as calls do.
+        let features = Features::WASM2.without(Feature::Vectors);
+        Capabilities { features, ..Capabilities::default() }
     }
 
     fn support(&self, strategy: Strategy) -> Support {
@@ -56,21 +60,16 @@ impl Engine for Wasm3 {
             }
             // The memory replaces that of each new runtime.
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
-            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
         };
         support.unless(layout::refusal())
-    }
-
-    fn features(&self) -> Features {
-        // Its tail calls use up the stack as calls do.
-        Features::WASM2.without(Feature::Vectors)
     }
 
     /// A new instance needs its content before it exists, under every kind of memory.
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
         let refusal = strategy
-            .refusal(info, self.features())
+            .refusal(info, self.capabilities().features)
             .or_else(|| match strategy.instance {
                 InstanceFrom::Recreate => info.image_refusal(),
                 _ => None,
@@ -90,7 +89,7 @@ impl Engine for Wasm3 {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let prepared = Prepared::new(self.id(), self.eager, guest, strategy, config)?;
         Environment::new(self.id())?
             .parses(&prepared.program.wasm)
@@ -106,17 +105,24 @@ impl Engine for Wasm3 {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let prepared: &Prepared = artifact.open(self, guest, strategy, config)?;
         let shared = Shared::new(self.id(), prepared, guest, strategy, config)?;
         if strategy.instance == InstanceFrom::Interpreted {
-            return Ok(Box::new(FreshModule::new(shared, None)));
+            return loaded(strategy, config, Box::new(FreshModule::new(shared, None)));
         }
         let recipe = Recipe::new(&shared, strategy)?;
-        Ok(match strategy.instance {
+        let module: Box<dyn Module> = match strategy.instance {
             InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, recipe)),
             _ => Box::new(FreshModule::new(shared, Some(recipe))),
-        })
+        };
+        loaded(strategy, config, module)
+    }
+}
+
+impl MeasuredEngine for Wasm3 {
+    fn executes_like(&self) -> Option<&'static str> {
+        self.eager.then_some("wasm3")
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {

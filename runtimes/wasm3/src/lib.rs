@@ -19,11 +19,11 @@ mod recipe;
 mod reuse;
 mod rewrite;
 
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     use engine::Wasm3;
     vec![Box::new(Wasm3::new(false)), Box::new(Wasm3::new(true))]
 }

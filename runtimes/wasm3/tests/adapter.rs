@@ -6,7 +6,7 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, InstanceFrom, MemoryFrom, Module, Outcome, Strategy, TrapKind,
+    Config, Error, InstanceFrom, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
 #[path = "../../../tests/fixtures/time.rs"]
@@ -32,7 +32,7 @@ fn everywhere(text: &str, config: &Config, test: impl Fn(&str, &dyn Module)) {
 }
 
 fn load(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     guest: &GuestModule,
     strategy: Strategy,
     config: &Config,

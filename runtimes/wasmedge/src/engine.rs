@@ -7,11 +7,12 @@ use crate::rewrite::{Rewritten, rewrite};
 use crate::{raw, signals};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
+use touchstone_executor::adapter::{admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, CompiledCode, Config, Engine, Error,
-    Execution, Feature, Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result,
-    Strategy, Support,
+    Artifact, ArtifactFolder, ArtifactKey, Capabilities, CodeFrom, CompiledCode, Config, Engine,
+    Error, Execution, Feature, Features, InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall,
+    RawCaller, Result, Strategy, Support,
 };
 use wasmedge_sys::ffi;
 
@@ -93,6 +94,18 @@ impl Engine for WasmEdge {
         }
     }
 
+    /// The interpreter takes memory for each call of a recursion, and compiled code the thread's
+    /// stack. WasmEdge 0.17 limits neither.
+    fn capabilities(&self) -> Capabilities {
+        let features = Features::WASM2.with(Feature::RelaxedVectors);
+        let features = match self.mode {
+            Mode::Interpreter | Mode::JustInTime => features.with(Feature::TailCalls),
+            // LLVM may leave a tail call as a call, which takes stack.
+            Mode::Compiled => features,
+        };
+        Capabilities { features, recursion: false, ..Capabilities::default() }
+    }
+
     fn support(&self, strategy: Strategy) -> Support {
         if strategy.code == CodeFrom::Precompiled && self.mode != Mode::Compiled {
             return Support::unsupported("no code is compiled that could be stored");
@@ -105,23 +118,8 @@ impl Engine for WasmEdge {
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
             // One instance after the other imports the memory, over which the image is mapped.
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
-            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
         }
-    }
-
-    fn features(&self) -> Features {
-        let features = Features::WASM2.with(Feature::RelaxedVectors);
-        match self.mode {
-            Mode::Interpreter | Mode::JustInTime => features.with(Feature::TailCalls),
-            // LLVM may leave a tail call as a call, which takes stack.
-            Mode::Compiled => features,
-        }
-    }
-
-    /// The interpreter takes memory for each call of a recursion, and compiled code the thread's
-    /// stack. WasmEdge 0.17 limits neither.
-    fn limits_recursion(&self) -> bool {
-        false
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
@@ -131,7 +129,7 @@ impl Engine for WasmEdge {
             && changes(strategy, &Config::default()).memory_of_ours;
         // A reused instance shows its clean content after instantiation.
         let image_refusal = needs_image.then(|| info.image_refusal()).flatten();
-        support.unless(strategy.refusal(info, self.features()).or(image_refusal))
+        support.unless(strategy.refusal(info, self.capabilities().features).or(image_refusal))
     }
 
     fn maps_regions(&self, strategy: Strategy) -> Support {
@@ -157,7 +155,7 @@ impl Engine for WasmEdge {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         api::log_off();
         let changes = changes(strategy, config);
         let rewritten = rewrite(guest, changes)?;
@@ -175,6 +173,24 @@ impl Engine for WasmEdge {
         Ok(self.artifact(guest, strategy, config, code).keyed(key))
     }
 
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        admit(self, strategy, guest, config)?;
+        api::log_off();
+        let code: &Code = artifact.open(self, guest, strategy, config)?;
+        let (engine, claimed) = (self.id(), self.execution());
+        let mode = self.mode.run_mode();
+        let module = Loaded::new(engine, claimed, mode, guest, code, strategy, config)?;
+        loaded(strategy, config, Box::new(module))
+    }
+}
+
+impl MeasuredEngine for WasmEdge {
     fn restore(
         &self,
         guest: &GuestModule,
@@ -185,29 +201,13 @@ impl Engine for WasmEdge {
         if self.mode != Mode::Compiled {
             return Ok(None);
         }
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let changes = changes(strategy, config);
         let rewritten = rewrite(guest, changes)?;
         let Some(key) = self.key(guest, strategy, config, &rewritten) else { return Ok(None) };
         let Some(compiled) = folder.read(&key)? else { return Ok(None) };
         let code = Code::new(guest, changes, rewritten, compiled);
         Ok(Some(self.artifact(guest, strategy, config, code).keyed(Some(key))))
-    }
-
-    fn load(
-        &self,
-        guest: &GuestModule,
-        artifact: &Artifact,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
-        api::log_off();
-        let code: &Code = artifact.open(self, guest, strategy, config)?;
-        let (engine, claimed) = (self.id(), self.execution());
-        let mode = self.mode.run_mode();
-        let loaded = Loaded::new(engine, claimed, mode, guest, code, strategy, config)?;
-        Ok(Box::new(loaded))
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {

@@ -27,14 +27,14 @@ mod snapshot;
 pub mod testing;
 mod trap;
 
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The engines of this crate.
 ///
 /// The first call takes over WasmEdge's signal handlers, which takes about 30 ms. A handler that
 /// another runtime installs in that time is lost: list the engines first.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     use engine::{Mode, WasmEdge};
     api::log_off();
     // Loading reports a failure.

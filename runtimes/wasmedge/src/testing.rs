@@ -4,12 +4,12 @@ use crate::api::{self, Ast, Executor, Settings, Source, Store};
 use crate::engine::{Mode, WasmEdge};
 use crate::signals;
 use crate::signals::{Running, while_running};
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 use wasmedge_sys::ffi;
 
 /// An engine that claims to compile, in WasmEdge's just-in-time mode, which interprets.
 #[must_use]
-pub fn just_in_time() -> Box<dyn Engine> {
+pub fn just_in_time() -> Box<dyn MeasuredEngine> {
     Box::new(WasmEdge::new(Mode::JustInTime))
 }
 

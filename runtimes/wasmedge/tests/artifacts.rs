@@ -3,7 +3,7 @@
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{ArtifactFolder, Config, Engine, Outcome, Strategy};
+use touchstone_executor::{ArtifactFolder, Config, MeasuredEngine, Outcome, Strategy};
 
 fn guest(answer: u8) -> GuestModule {
     // The host grows its memory, so its code is changed before it is compiled.
@@ -16,7 +16,7 @@ fn guest(answer: u8) -> GuestModule {
 }
 
 /// Engines as another process would make them: interpreted and compiled.
-fn engines() -> [Box<dyn Engine>; 2] {
+fn engines() -> [Box<dyn MeasuredEngine>; 2] {
     touchstone_wasmedge::engines().try_into().ok().unwrap()
 }
 
@@ -56,7 +56,7 @@ fn nothing_is_taken_over_that_is_not_exactly_this() {
     let interpreted = interpreter.compile(&guest(42), strategy, &config).unwrap();
     assert!(!interpreted.save(&folder).unwrap());
     assert!(engine.compile(&guest(42), strategy, &config).unwrap().save(&folder).unwrap());
-    let found = |engine: &dyn Engine, answer, strategy: &str, config| {
+    let found = |engine: &dyn MeasuredEngine, answer, strategy: &str, config| {
         let strategy = strategy.parse().unwrap();
         engine.restore(&guest(answer), strategy, config, &folder).unwrap().is_some()
     };

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::memory::HeldMappings;
-use touchstone_executor::{Config, Engine, Error, Outcome, Strategy};
+use touchstone_executor::{Config, Error, MeasuredEngine, Outcome, Strategy};
 
 const ENGINE: &str = "TOUCHSTONE_EXHAUSTED_ENGINE";
 /// Less than the 12 GiB that WasmEdge reserves for a memory.
@@ -39,7 +39,7 @@ fn limit(addresses: libc::rlim_t) {
 }
 
 /// No addresses are left for the next instance, and then some are.
-fn try_guest(engine: &dyn Engine, strategy: Strategy, (name, text): (&str, &str)) -> bool {
+fn try_guest(engine: &dyn MeasuredEngine, strategy: Strategy, (name, text): (&str, &str)) -> bool {
     let guest =
         GuestModule::new(name, &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap();
     if !engine.support_for(strategy, &guest).is_supported() {

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use time::LIMIT;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Engine, InstanceFrom, MemoryFrom, Outcome, Strategy, TrapKind};
+use touchstone_executor::{
+    Config, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy, TrapKind,
+};
 
 const SCENARIO: &str = "TOUCHSTONE_SCENARIO";
 const TRAPS: &str = r#"(module (memory (export "memory") 1)
@@ -156,7 +158,7 @@ fn a_fault_that_is_no_guests_still_ends_the_process() {
     assert!(errors.contains("overflowed its stack"), "{errors}");
 }
 
-fn compiled() -> Box<dyn Engine> {
+fn compiled() -> Box<dyn MeasuredEngine> {
     touchstone_wasmedge::engines().pop().unwrap()
 }
 
@@ -267,7 +269,7 @@ fn call_logging(work: &'static (dyn Fn() + Sync)) {
     println!("{outcome:?}");
 }
 
-fn log_once(engine: &dyn Engine, config: &Config) -> touchstone_executor::Result<Outcome> {
+fn log_once(engine: &dyn MeasuredEngine, config: &Config) -> touchstone_executor::Result<Outcome> {
     let text = r#"(module (import "env" "ext_logging_log_version_1" (func $log (param i32 i64 i64)))
         (memory (export "memory") 1)
         (func (export "log") (call $log (i32.const 0) (i64.const 0) (i64.const 0))))"#;

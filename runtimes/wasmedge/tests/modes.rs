@@ -3,7 +3,7 @@
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, Execution, Module, Outcome, Result, Strategy, Support,
+    Config, Error, Execution, MeasuredEngine, Module, Outcome, Result, Strategy, Support,
 };
 
 fn guest() -> GuestModule {
@@ -12,7 +12,7 @@ fn guest() -> GuestModule {
     GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()
 }
 
-fn load(engine: &dyn Engine, strategy: Strategy) -> Result<Box<dyn Module>> {
+fn load(engine: &dyn MeasuredEngine, strategy: Strategy) -> Result<Box<dyn Module>> {
     let (guest, config) = (guest(), Config::default());
     let artifact = engine.compile(&guest, strategy, &config)?;
     engine.load(&guest, &artifact, strategy, &config)

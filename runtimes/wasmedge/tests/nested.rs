@@ -6,7 +6,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::memory::protection_keys;
 use touchstone_executor::{
-    Config, Engine, InstanceFrom, MemoryFrom, Module, Outcome, Strategy, TrapKind,
+    Config, InstanceFrom, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
 /// Grows its memory, calls the host and reads what it has grown by.
@@ -24,7 +24,7 @@ const INNER: &str = r#"(module (memory 1)
 const CALLS: usize = 8;
 
 fn load(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     text: &str,
     strategy: Strategy,
     config: &Config,

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Engine, Outcome, Result};
+use touchstone_executor::{Config, MeasuredEngine, Outcome, Result};
 
 const ENGINE: &str = "TOUCHSTONE_RECURSING_ENGINE";
 const GUEST: &str = r#"(module
@@ -20,7 +20,7 @@ const GUEST: &str = r#"(module
 /// Memory of the child process at most, bytes: the interpreter's stack lies there.
 const MEMORY: libc::rlim_t = 2 << 30;
 
-fn call(engine: &dyn Engine, depth: u32) -> Result<(Outcome, Vec<u8>)> {
+fn call(engine: &dyn MeasuredEngine, depth: u32) -> Result<(Outcome, Vec<u8>)> {
     let guest =
         GuestModule::new("recursing", &wat::parse_str(GUEST).unwrap(), HeapPages::default());
     let (guest, strategy) = (guest.unwrap(), "recreate_instance".parse().unwrap());
@@ -35,7 +35,7 @@ fn call(engine: &dyn Engine, depth: u32) -> Result<(Outcome, Vec<u8>)> {
 #[test]
 fn a_recursion_with_an_end_returns() {
     for engine in touchstone_wasmedge::engines() {
-        assert!(!engine.limits_recursion());
+        assert!(!engine.capabilities().recursion);
         let (outcome, output) = call(&*engine, 5000).unwrap();
         assert_eq!((outcome, output), (Outcome::Returned, 5000_u32.to_le_bytes().to_vec()));
     }

@@ -5,11 +5,11 @@ use crate::settings::{self, ID};
 use crate::{module, raw};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
-use touchstone_executor::adapter::MemoryClass;
+use touchstone_executor::adapter::{MemoryClass, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, CompiledCode, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom,
-    Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, CompiledCode, Config, Engine, Error, Execution, InstanceFrom,
+    MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 
 /// Wasmer with Cranelift.
@@ -45,7 +45,7 @@ impl Engine for Wasmer {
             (InstanceFrom::Pooling, _) => Support::unsupported("Wasmer has no pooling allocator"),
             (InstanceFrom::Recreate, MemoryFrom::Segments) => Support::Native,
             (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
-            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
         }
     }
 
@@ -63,7 +63,7 @@ impl Engine for Wasmer {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let wasm: Cow<'_, [u8]> = match MemoryClass::of(strategy) {
             MemoryClass::OwnImage => guest.without_data()?.into(),
             MemoryClass::Resettable => guest.resettable()?,
@@ -87,13 +87,16 @@ impl Engine for Wasmer {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         artifact.open::<()>(self, guest, strategy, config)?;
         let code = artifact.code(ID)?.ok_or(Error::Misuse("an artifact without code"))?;
         let load = |engine: &_| load_module(code, engine, strategy.code);
-        Ok(Box::new(module::load(guest, strategy, config, load)?))
+        let module = module::load(guest, strategy, config, load)?;
+        loaded(strategy, config, Box::new(module))
     }
+}
 
+impl MeasuredEngine for Wasmer {
     fn has_raw(&self, strategy: Strategy) -> bool {
         self.support(strategy) == Support::Native && strategy.code == CodeFrom::InProcess
     }

@@ -5,10 +5,11 @@ use crate::module::{Shared, Translated};
 use crate::raw;
 use crate::record;
 use crate::reuse::ReuseModule;
+use touchstone_executor::adapter::{admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom, MemoryFrom,
-    Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, Capabilities, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom,
+    MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 use wasmi::{CompilationMode, CustomFuelCosts};
 
@@ -78,8 +79,13 @@ impl Engine for Wasmi {
         Execution::Interpreted
     }
 
-    fn executes_like(&self) -> Option<&'static str> {
-        (self.translation == Translation::Lazy).then_some("wasmi")
+    fn capabilities(&self) -> Capabilities {
+        // wasmi has vectors and 64-bit memories behind features that are not built in.
+        let features = Features::WASM2
+            .without(Feature::Vectors)
+            .with(Feature::TailCalls)
+            .with(Feature::MultiMemory);
+        Capabilities { features, ..Capabilities::default() }
     }
 
     fn support(&self, strategy: Strategy) -> Support {
@@ -97,18 +103,8 @@ impl Engine for Wasmi {
             ),
             (InstanceFrom::Pooling, _) => Support::unsupported("wasmi has no pooling allocator"),
             // Lent through `Memory::new_static`.
-            (InstanceFrom::Reuse, memory) => {
-                Support::reset_in_place(memory).unless(record::refusal())
-            }
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy).unless(record::refusal()),
         }
-    }
-
-    fn features(&self) -> Features {
-        // wasmi has vectors and 64-bit memories behind features that are not built in.
-        Features::WASM2
-            .without(Feature::Vectors)
-            .with(Feature::TailCalls)
-            .with(Feature::MultiMemory)
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
@@ -121,7 +117,7 @@ impl Engine for Wasmi {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let translated =
             Translated::new(self.id(), &self.wasmi_config(config), guest, strategy, config)?;
         // wasmi does not tell the size of its code.
@@ -135,13 +131,20 @@ impl Engine for Wasmi {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let translated: &Translated = artifact.open(self, guest, strategy, config)?;
         let shared = Shared::new(self.id(), translated, guest, strategy, config)?;
-        Ok(match strategy.instance {
+        let module: Box<dyn Module> = match strategy.instance {
             InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, strategy)?),
             _ => Box::new(FreshModule::new(shared)),
-        })
+        };
+        loaded(strategy, config, module)
+    }
+}
+
+impl MeasuredEngine for Wasmi {
+    fn executes_like(&self) -> Option<&'static str> {
+        (self.translation == Translation::Lazy).then_some("wasmi")
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {

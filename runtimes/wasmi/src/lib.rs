@@ -17,11 +17,11 @@ mod running;
 mod snapshot;
 mod trap;
 
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     use engine::{Translation, Wasmi};
     vec![Box::new(Wasmi::new(Translation::Eager)), Box::new(Wasmi::new(Translation::Lazy))]
 }

@@ -3,11 +3,12 @@
 use crate::{collected, component, image, module, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
+use touchstone_executor::adapter::{admit, loaded};
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::{
-    Artifact, ArtifactFolder, ArtifactKey, CodeFrom, CompiledCode, Config, Engine, Error,
-    Execution, Feature, Features, InstanceFrom, MemoryFrom, Module, RawCall, RawCaller, Result,
-    Strategy, Support,
+    Artifact, ArtifactFolder, ArtifactKey, Capabilities, CodeFrom, CompiledCode, Config, Engine,
+    Error, Execution, Feature, Features, InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall,
+    RawCaller, Result, Strategy, Support,
 };
 use wasmtime::component::Component;
 
@@ -78,15 +79,22 @@ impl Engine for Wasmtime {
         }
     }
 
-    fn executes_like(&self) -> Option<&'static str> {
-        (self.compiler == Compiler::Nearcore).then_some("wasmtime")
-    }
-
-    fn period(&self, strategy: Strategy) -> u64 {
-        match (&self.compiler, strategy.instance) {
-            (Compiler::Nearcore, InstanceFrom::Pooling) => nearcore::BATCH as u64,
-            _ => 1,
-        }
+    fn capabilities(&self) -> Capabilities {
+        let features = {
+            let basic = Features::WASM2.without(Feature::HostReferences);
+            let memories = basic.with(Feature::MultiMemory).with(Feature::Memory64);
+            match self.compiler {
+                Compiler::Cranelift | Compiler::Pulley => {
+                    let more = memories.with(Feature::TailCalls).with(Feature::RelaxedVectors);
+                    more.and(collected::COLLECTED)
+                }
+                // Winch has no tail calls, and no collector.
+                Compiler::Winch => memories,
+                // The settings of a node, which needs none of them.
+                Compiler::Nearcore => basic,
+            }
+        };
+        Capabilities { features, ..Capabilities::default() }
     }
 
     fn support(&self, strategy: Strategy) -> Support {
@@ -97,7 +105,7 @@ impl Engine for Wasmtime {
             (InstanceFrom::Interpreted, _) => {
                 Support::unsupported("a new instance each call is called recreate_instance here")
             }
-            (InstanceFrom::Reuse, memory) => Support::reset_in_place(memory),
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
             (InstanceFrom::Recreate, memory) if memory.restores_in_place() => {
                 Support::on_recycled_memory(memory)
             }
@@ -117,27 +125,12 @@ impl Engine for Wasmtime {
         }
     }
 
-    fn features(&self) -> Features {
-        let basic = Features::WASM2.without(Feature::HostReferences);
-        let memories = basic.with(Feature::MultiMemory).with(Feature::Memory64);
-        match self.compiler {
-            Compiler::Cranelift | Compiler::Pulley => {
-                let more = memories.with(Feature::TailCalls).with(Feature::RelaxedVectors);
-                more.and(collected::COLLECTED)
-            }
-            // Winch has no tail calls, and no collector.
-            Compiler::Winch => memories,
-            // The settings of a node, which needs none of them.
-            Compiler::Nearcore => basic,
-        }
-    }
-
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
         let info = guest.info();
         let refusal = match &info.component {
             Some(component) => component::refusal(strategy, info, component),
             None => strategy
-                .refusal(info, self.features())
+                .refusal(info, self.capabilities().features)
                 .or_else(|| info.import_refusal())
                 .or_else(|| slots(strategy, info))
                 .or_else(|| collected::refusal(strategy, info)),
@@ -166,7 +159,7 @@ impl Engine for Wasmtime {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest)?;
+        admit(self, strategy, guest, config)?;
         let settings = settings::for_compiling(self.compiler, strategy, config, guest.info())
             .map_err(Error::runtime(self.id, "configure its compiler"))?;
         let engine = wasmtime::Engine::new(&settings)
@@ -190,6 +183,45 @@ impl Engine for Wasmtime {
         Ok(self.artifact(guest, strategy, config, CompiledCode::new(bytes)))
     }
 
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        admit(self, strategy, guest, config)?;
+        artifact.open::<()>(self, guest, strategy, config)?;
+        let (id, compiler) = (self.id, self.compiler);
+        let code = artifact.code(id)?.ok_or(Error::Misuse("an artifact without code"))?;
+        if guest.info().component.is_some() {
+            if config.region.is_some() {
+                let reason = "a component has memories of its own, without a shared region";
+                return Err(Error::unhostable(reason));
+            }
+            let load = |engine: &_| load_component(code, id, engine, strategy.code);
+            let module =
+                component::LoadedComponent::new(id, compiler, guest, strategy, config, load)?;
+            return loaded(strategy, config, Box::new(module));
+        }
+        let load = |engine: &_| load_module(code, id, engine, strategy.code);
+        let module = module::load(id, compiler, guest, strategy, config, load)?;
+        loaded(strategy, config, Box::new(module))
+    }
+}
+
+impl MeasuredEngine for Wasmtime {
+    fn executes_like(&self) -> Option<&'static str> {
+        (self.compiler == Compiler::Nearcore).then_some("wasmtime")
+    }
+
+    fn period(&self, strategy: Strategy) -> u64 {
+        match (&self.compiler, strategy.instance) {
+            (Compiler::Nearcore, InstanceFrom::Pooling) => nearcore::BATCH as u64,
+            _ => 1,
+        }
+    }
+
     fn restore(
         &self,
         guest: &GuestModule,
@@ -200,31 +232,6 @@ impl Engine for Wasmtime {
         let Some(key) = self.key(guest, strategy, config) else { return Ok(None) };
         let code = folder.read(&key)?;
         Ok(code.map(|code| self.artifact(guest, strategy, config, code)))
-    }
-
-    fn load(
-        &self,
-        guest: &GuestModule,
-        artifact: &Artifact,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest)?;
-        artifact.open::<()>(self, guest, strategy, config)?;
-        let (id, compiler) = (self.id, self.compiler);
-        let code = artifact.code(id)?.ok_or(Error::Misuse("an artifact without code"))?;
-        if guest.info().component.is_some() {
-            if config.region.is_some() {
-                let reason = "a component has memories of its own, without a shared region";
-                return Err(Error::unhostable(reason));
-            }
-            let load = |engine: &_| load_component(code, id, engine, strategy.code);
-            let loaded =
-                component::LoadedComponent::new(id, compiler, guest, strategy, config, load)?;
-            return Ok(Box::new(loaded));
-        }
-        let load = |engine: &_| load_module(code, id, engine, strategy.code);
-        Ok(Box::new(module::load(id, compiler, guest, strategy, config, load)?))
     }
 
     fn has_meter(&self) -> bool {

@@ -29,11 +29,11 @@ mod shrinking;
 mod tenancy;
 mod trap;
 
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]
-pub fn engines() -> Vec<Box<dyn Engine>> {
+pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     use engine::{Compiler, Wasmtime};
     vec![
         Box::new(Wasmtime::new("wasmtime", Compiler::Cranelift)),

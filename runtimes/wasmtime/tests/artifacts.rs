@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Artifact, ArtifactFolder, Config, Engine, Error, Outcome, Strategy};
+use touchstone_executor::{
+    Artifact, ArtifactFolder, Config, Error, MeasuredEngine, Outcome, Strategy,
+};
 
 fn guest(answer: u8) -> GuestModule {
     let text = format!(
@@ -16,11 +18,11 @@ fn guest(answer: u8) -> GuestModule {
 }
 
 /// Engines as another process would make them.
-fn engines() -> Vec<Box<dyn Engine>> {
+fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     touchstone_wasmtime::engines()
 }
 
-fn strategies(engine: &dyn Engine) -> Vec<Strategy> {
+fn strategies(engine: &dyn MeasuredEngine) -> Vec<Strategy> {
     let mut all = Strategy::all();
     all.retain(|one| engine.support_for(*one, &guest(42)).is_supported());
     all
@@ -37,7 +39,7 @@ fn files(parent: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-fn answers(engine: &dyn Engine, artifact: &Artifact, strategy: Strategy) {
+fn answers(engine: &dyn MeasuredEngine, artifact: &Artifact, strategy: Strategy) {
     let module = engine.load(&guest(42), artifact, strategy, &Config::default());
     let mut module = module.unwrap();
     module.probe().unwrap();
@@ -78,7 +80,7 @@ fn nothing_is_restored_for_anything_else() {
     let (_parent, folder) = folder();
     let engine = &engines()[0];
     engine.compile(&guest(42), strategy, &config).unwrap().save(&folder).unwrap();
-    let restored = |engine: &dyn Engine, answer, strategy, config| {
+    let restored = |engine: &dyn MeasuredEngine, answer, strategy, config| {
         engine.restore(&guest(answer), strategy, config, &folder).unwrap().is_some()
     };
     assert!(restored(&**engine, 42, strategy, &config));

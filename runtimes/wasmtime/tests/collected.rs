@@ -4,7 +4,7 @@
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, InstanceFrom, Outcome, Result, Strategy, Support, TrapKind,
+    Config, InstanceFrom, MeasuredEngine, Outcome, Result, Strategy, Support, TrapKind,
 };
 
 const EXCEPTIONS: &str = r#"(module (tag $e (param i32)) (memory 1) (data (i32.const 0) "\29")
@@ -45,7 +45,7 @@ fn guest(text: &str) -> GuestModule {
 
 /// Three calls of an export in a row, each on a clean instance.
 fn calls(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     guest: &GuestModule,
     strategy: Strategy,
     export: &str,

@@ -4,7 +4,8 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, Instance, MemoryFrom, Module, Outcome, Strategy, Support, Trap, TrapKind,
+    Config, Error, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, Support, Trap,
+    TrapKind,
 };
 
 /// Its allocator gives the same place each time; what it was given is compared with
@@ -87,7 +88,7 @@ fn component(text: &str) -> GuestModule {
 }
 
 fn load(
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     guest: &GuestModule,
     strategy: Strategy,
     config: &Config,

@@ -4,7 +4,7 @@ use std::path::Path;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Instance, Module, Outcome, Strategy, TrapKind,
+    Config, Error, ExportId, Instance, MeasuredEngine, Module, Outcome, Strategy, TrapKind,
 };
 
 fn file(path: &str) -> Vec<u8> {
@@ -41,7 +41,7 @@ fn call(instance: &mut dyn Instance, export: ExportId, input: &[u8]) -> Outcome 
     instance.call(export, input, &mut Vec::new()).unwrap()
 }
 
-fn load(engine: &dyn Engine, guest: &GuestModule, strategy: Strategy) -> Box<dyn Module> {
+fn load(engine: &dyn MeasuredEngine, guest: &GuestModule, strategy: Strategy) -> Box<dyn Module> {
     let artifact = engine.compile(guest, strategy, &config()).unwrap();
     engine.load(guest, &artifact, strategy, &config()).unwrap()
 }

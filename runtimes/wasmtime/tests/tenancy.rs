@@ -8,7 +8,7 @@ use time::with_longer_limits;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Engine, Error, Instance, MemoryFrom, Module, Outcome, Strategy, TrapKind,
+    Config, Error, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
 /// `change` traps unless everything is as at first, and then changes everything. `beyond`
@@ -75,7 +75,12 @@ fn modules(text: &str, deadline: Option<Duration>) -> Vec<(String, Box<dyn Modul
     loaded(text, deadline).into_iter().map(|(name, module)| (name, module.unwrap())).collect()
 }
 
-fn load(engine: &dyn Engine, guest: &GuestModule, strategy: Strategy, config: &Config) -> Loaded {
+fn load(
+    engine: &dyn MeasuredEngine,
+    guest: &GuestModule,
+    strategy: Strategy,
+    config: &Config,
+) -> Loaded {
     let artifact = engine.compile(guest, strategy, config)?;
     engine.load(guest, &artifact, strategy, config)
 }

@@ -12,7 +12,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::Region;
-use touchstone_executor::{CodeFrom, Config, Engine, InstanceFrom, MemoryFrom, Strategy, Support};
+use touchstone_executor::{Config, InstanceFrom, MeasuredEngine, MemoryFrom, Strategy, Support};
 use touchstone_systems::fan_out::{COPIED, MAPPED, Producer, Readers, look, round};
 
 /// The guest, and what the records call it.
@@ -20,7 +20,7 @@ const GUEST: &str = "fan-out";
 /// Strategies with memories of Touchstone's: on one instance, and on a new one each call.
 const STRATEGIES: [Strategy; 2] = {
     const fn tracked(instance: InstanceFrom) -> Strategy {
-        Strategy { instance, memory: MemoryFrom::Tracked, code: CodeFrom::InProcess }
+        Strategy::new(instance, MemoryFrom::Tracked)
     }
     [tracked(InstanceFrom::Reuse), tracked(InstanceFrom::Recreate)]
 };
@@ -133,7 +133,7 @@ fn all(sizes: &Sizes) -> Vec<Reading> {
 
 fn read(
     lab: &mut Lab,
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     strategy: Strategy,
     reading: Reading,
     sizes: &Sizes,

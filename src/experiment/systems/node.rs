@@ -13,7 +13,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::storage::Storage;
 use touchstone_executor::{
-    CodeFrom, Config, Engine, ExportId, InstanceFrom, MemoryFrom, Outcome, Strategy, Support,
+    Config, MeasuredEngine, ExportId, InstanceFrom, MemoryFrom, Outcome, Strategy, Support,
 };
 use touchstone_systems::node::{Call, Runtime, Settings, run};
 
@@ -24,7 +24,7 @@ const GUEST: &str = "node-runtime";
 const STRATEGIES: [Strategy; 5] = {
     use {InstanceFrom::*, MemoryFrom::*};
     const fn compiled(instance: InstanceFrom, memory: MemoryFrom) -> Strategy {
-        Strategy { instance, memory, code: CodeFrom::InProcess }
+        Strategy::new(instance, memory)
     }
     [
         compiled(Reuse, Tracked),
@@ -82,7 +82,7 @@ fn settings(terms: &Terms, folder: &Path) -> Settings {
 /// Makes blocks on an executor.
 fn node(
     mut lab: Lab,
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     strategy: Strategy,
     guest: &GuestModule,
     settings: &Settings,
@@ -113,7 +113,7 @@ fn node(
 /// The guest over a storage, on one instance of the contract: each call of it is clean.
 fn runtime(
     lab: &mut Lab,
-    engine: &dyn Engine,
+    engine: &dyn MeasuredEngine,
     strategy: Strategy,
     guest: &GuestModule,
     storage: Arc<dyn Storage>,

@@ -94,7 +94,7 @@ fn live(
     let failed = |error| Refused::new(Status::Failed, error);
     let tails = || Tails::new().map_err(failed);
     let executor = question.place.executor();
-    let stays_prepared = !executor.is_some_and(|own| own.strategy.is_touchstone_pool());
+    let stays_prepared = !executor.is_some_and(|own| own.strategy.pooled);
     let before = footprint();
     let (mut making, mut said) = (tails()?, Instant::now());
     let mut all: Vec<Box<dyn Instance>> = Vec::new();

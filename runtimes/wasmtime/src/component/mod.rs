@@ -30,7 +30,7 @@ pub(crate) fn refusal(
     component: &ComponentInfo,
 ) -> Option<String> {
     program_refusal(info).or_else(|| match (strategy.instance, strategy.memory) {
-        (InstanceFrom::Reuse, memory) | (InstanceFrom::Pooling, memory @ MemoryFrom::Tracked) => {
+        (InstanceFrom::Reuse, memory) => {
             let has_image = memory != MemoryFrom::Segments;
             handles_refusal(component)
                 .or_else(|| component.reset_refusal())

@@ -19,7 +19,7 @@ use server::Server;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{Engine, Scratch};
+use touchstone_executor::{MeasuredEngine, Scratch};
 use touchstone_systems::pipeline::{
     Handled, Message, Outage, Outcome, Places, Program, RedisServer, Run, Signed, is_valid,
 };
@@ -186,7 +186,7 @@ type Verify<'a> = dyn FnMut(&Signed, bool) -> Result<(), Refused> + 'a;
 impl Pipeline<'_, '_> {
     /// Every verifier with the messages of a run, and the fastest method also with many, and
     /// while Redis is killed.
-    fn measure(mut self, engines: &[Arc<dyn Engine>]) -> Result<()> {
+    fn measure(mut self, engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
         let Settings { messages, many, .. } = self.settings;
         if self.filter.matches(HOST) {
             self.host(&Verifier::Nobody, messages, false)?;
@@ -194,7 +194,7 @@ impl Pipeline<'_, '_> {
             self.host(&Verifier::Host, messages.max(OUTAGE), true)?;
             self.host(&Verifier::Host, many, false)?;
         }
-        let mut fastest: Option<(f64, &Arc<dyn Engine>, Method)> = None;
+        let mut fastest: Option<(f64, &Arc<dyn MeasuredEngine>, Method)> = None;
         for engine in engines {
             for method in Method::ALL {
                 let all = engine.id() == self.settings.engine && !self.small;
@@ -233,7 +233,7 @@ impl Pipeline<'_, '_> {
     /// not support it, the filter leaves it out, or it failed.
     fn swapped(
         &mut self,
-        engine: &Arc<dyn Engine>,
+        engine: &Arc<dyn MeasuredEngine>,
         method: Method,
         length: Length,
         outage: bool,

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::Engine;
+use touchstone_executor::MeasuredEngine;
 use touchstone_systems::host::{Conduct, Limits, Server, State};
 
 /// Limits of requests: more than a client under test ever asks for.
@@ -68,7 +68,7 @@ pub(super) enum FromHost {
 /// # Errors
 ///
 /// When the parent is gone, or the host cannot listen.
-pub(crate) fn serve(cases: &[Case], engines: &[Arc<dyn Engine>], guests: Guests) -> Result<()> {
+pub(crate) fn serve(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>], guests: Guests) -> Result<()> {
     let parent = Parent::<Ask, FromHost>::join()?;
     let mut parent = parent.context("--requests-host is for this program's own use")?;
     let Some(ask) = parent.hear()? else { return Ok(()) };
@@ -89,7 +89,7 @@ pub(crate) fn serve(cases: &[Case], engines: &[Arc<dyn Engine>], guests: Guests)
 fn prepared(
     ask: &Ask,
     cases: &[Case],
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     mut guests: Guests,
 ) -> Result<Result<Server, Refused>> {
     let case = find(cases, &ask.case)?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
-use touchstone_executor::{Engine, Execution};
+use touchstone_executor::{MeasuredEngine, Execution};
 
 /// The content of `benches/resets.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -194,10 +194,10 @@ fn combinations(lists: &Lists) -> Vec<Place> {
 /// Without a compiler in the build, it is the engine with the most strategies. `None` if there
 /// is no cell.
 pub(super) fn preferred_engine(
-    engines: &[Arc<dyn Engine>],
+    engines: &[Arc<dyn MeasuredEngine>],
     cells: &[Cell],
 ) -> Option<&'static str> {
-    let rank = |engine: &Arc<dyn Engine>| {
+    let rank = |engine: &Arc<dyn MeasuredEngine>| {
         let is_own = engine.executes_like().is_none();
         let compiles = is_own && engine.execution() == Execution::Compiled;
         let strategies = cells.iter().filter(|cell| cell.key.engine == engine.id()).count();

@@ -1,0 +1,81 @@
+//! Methods of an engine that only measurements need.
+
+use crate::artifact::Artifact;
+use crate::config::Config;
+use crate::contract::Engine;
+use crate::error::Result;
+use crate::folder::ArtifactFolder;
+use crate::guest::GuestModule;
+use crate::strategy::Strategy;
+
+/// An engine that can be compared with others.
+pub trait MeasuredEngine: Engine {
+    /// The id of the engine of this build that executes guest code in the same way, for
+    /// an engine that differs from it only in compiling, loading or set-up. A case about
+    /// the guest's own work need not run on both. The default is none.
+    fn executes_like(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Number of calls after which the runtime does its deferred work, such as dropping the
+    /// pages of many instances together. A measurement covers whole periods. The default is
+    /// 1: nothing is deferred.
+    fn period(&self, _strategy: Strategy) -> u64 {
+        1
+    }
+
+    /// The raw reference: the same call on a clean instance, written against the runtime's
+    /// own interface. The report compares the adapter with it. `None` if the strategy is not
+    /// the runtime's own.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime fails to set up the call.
+    fn raw(&self, _guest: &GuestModule, _call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        Ok(None)
+    }
+
+    /// `true` if [`raw`](Self::raw) supports the strategy.
+    fn has_raw(&self, _strategy: Strategy) -> bool {
+        false
+    }
+
+    /// `true` if instances implement [`Instance::operators`](crate::Instance::operators) under
+    /// [`Config::metered`](crate::Config::metered).
+    fn has_meter(&self) -> bool {
+        false
+    }
+
+    /// Restores the artifact that another process of the run [saved](Artifact::save) into
+    /// the folder, instead of compiling. `None` if the folder has no artifact of exactly this
+    /// guest by exactly this engine. The default restores nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or the strategy is unsupported.
+    fn restore(
+        &self,
+        _guest: &GuestModule,
+        _strategy: Strategy,
+        _config: &Config,
+        _folder: &ArtifactFolder,
+    ) -> Result<Option<Artifact>> {
+        Ok(None)
+    }
+}
+
+/// The call of a raw reference, in Substrate's convention.
+#[derive(Debug, Clone, Copy)]
+pub struct RawCall<'a> {
+    /// Strategy of the clean instance.
+    pub strategy: Strategy,
+    /// Settings, the same as the adapter's.
+    pub config: &'a Config,
+    /// The export.
+    pub export: &'a str,
+    /// Its input.
+    pub input: &'a [u8],
+}
+
+/// Makes one call on a clean instance and puts the output into the buffer.
+pub type RawCaller = Box<dyn FnMut(&mut Vec<u8>) -> Result<()> + Send>;
