@@ -79,8 +79,9 @@ impl Artifact {
         }
     }
 
-    /// Saves the code for [`MeasuredEngine::restore`](crate::MeasuredEngine::restore) in other processes of the run. Returns `false`,
-    /// and writes nothing, if the engine does not support restoring.
+    /// Saves the code for [`MeasuredEngine::restore`](crate::MeasuredEngine::restore) in other
+    /// processes of the run. Returns `false`, and writes nothing, if the engine does not support
+    /// restoring.
     ///
     /// # Errors
     ///

@@ -8,7 +8,8 @@
 //! This crate depends on no backend. It contains the parts of backends ([`adapter`]), the guests'
 //! calling conventions ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's
 //! allocator ([`heap`]), the inspection and rewriting of modules ([`guest`]), the memory image and
-//! its resets ([`memory`]), files [`beneath`] a folder, and a [`mock`] engine for tests of a harness.
+//! its resets ([`memory`]), files [`beneath`] a folder, and a [`mock`] engine for tests of a
+//! harness.
 
 pub mod abi;
 pub mod adapter;

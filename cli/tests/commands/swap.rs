@@ -17,7 +17,7 @@ use touchstone::swap::{
     self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, UnderLoad, random_order, sides,
 };
 use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Config, Engine, Execution, MeasuredEngine, Support};
+use touchstone_executor::{Config, Execution, MeasuredEngine, Support};
 
 /// Two guests that say who they are: a byte after the input's, which is given back.
 fn guest(byte: u8) -> Vec<u8> {

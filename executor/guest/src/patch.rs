@@ -12,6 +12,7 @@ use super::supplied;
 use crate::error::{Error, Result, unhostable};
 use crate::signature::Value;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
 use wasm_encoder::{
@@ -72,7 +73,7 @@ pub struct Body<'a> {
     code: Vec<u8>,
     /// Locals that are added: number and type.
     added: Vec<(u32, ValType)>,
-    shift: Shift,
+    shift: &'a Shift,
     /// The operator's bytes.
     operator: &'a [u8],
 }
@@ -91,21 +92,18 @@ impl Body<'_> {
     /// Adds the operator itself, for additions behind it.
     pub fn keep(&mut self, operator: &Operator<'_>) {
         match *operator {
+            _ if self.shift.is_none() => self.code.extend(self.operator),
             Operator::Call { function_index } => {
-                self.emit(&Instruction::Call(self.index(function_index)))
+                self.emit(&Instruction::Call(self.shift.called(function_index)));
             }
             Operator::ReturnCall { function_index } => {
-                self.emit(&Instruction::ReturnCall(self.index(function_index)));
+                self.emit(&Instruction::ReturnCall(self.shift.called(function_index)));
             }
             Operator::RefFunc { function_index } => {
-                self.emit(&Instruction::RefFunc(self.index(function_index)));
+                self.emit(&Instruction::RefFunc(self.shift.index(function_index)));
             }
             _ => self.code.extend(self.operator),
         }
-    }
-
-    fn index(&self, function: u32) -> u32 {
-        self.shift.index(function)
     }
 
     /// Adds locals behind those of the function, once for all.
@@ -131,7 +129,7 @@ impl<'a> Patch<'a> {
         Ok(Self {
             wasm,
             sections: Sections::of(wasm)?,
-            shift: Shift { first: layout.imported.functions, by: 0 },
+            shift: Shift { first: layout.imported.functions, ..Shift::default() },
             is_shifted: false,
             layout,
             imports: ImportSection::new(),
@@ -182,6 +180,13 @@ impl<'a> Patch<'a> {
         self.imports.import(module, name, EntityType::Function(ty));
         self.shift.by += 1;
         self.shift.first + self.shift.by - 1
+    }
+
+    /// Lets references to a function, in tables, globals, exports and code, be to an added one.
+    /// Calls stay as they are.
+    pub fn redirect(&mut self, function: u32, to: u32) {
+        debug_assert!(!self.is_shifted, "redirections come before code");
+        self.shift.redirected.insert(function, to);
     }
 
     /// Adds a mutable global; returns its index.
@@ -240,6 +245,14 @@ impl<'a> Patch<'a> {
         }
     }
 
+    /// Replaces the exports, which have the indices of the original module.
+    pub fn replace_exports(&mut self, exports: &ExportSection) {
+        match exports.is_empty() {
+            true => self.remove(SectionId::Export),
+            false => self.replace(SectionId::Export, exports),
+        }
+    }
+
     /// Adds the entries of a section before those that the module has, for definitions in the
     /// place of imports.
     pub fn prepend(&mut self, id: SectionId, section: &impl Encode) {
@@ -291,10 +304,8 @@ impl<'a> Patch<'a> {
     ///
     /// When the module cannot be read.
     pub fn rewrite(&mut self, rewrite: &mut impl Rewrite) -> Result<()> {
-        let shift = match self.is_shifted {
-            true => Shift { first: 0, by: 0 },
-            false => self.shift,
-        };
+        let none = Shift::default();
+        let shift = if self.is_shifted { &none } else { &self.shift };
         let Some(code) = self.sections.get(SectionId::Code) else { return Ok(()) };
         let reader = CodeSectionReader::new(BinaryReader::new(code, 0))?;
         let mut content = Vec::with_capacity(code.len());
@@ -304,7 +315,7 @@ impl<'a> Patch<'a> {
             rewritten(code, &body?, (function, params as u32), shift, rewrite)?
                 .encode(&mut content);
         }
-        self.is_shifted |= shift.by > 0;
+        self.is_shifted |= !shift.is_none();
         self.sections.put(SectionId::Code, content);
         Ok(())
     }
@@ -315,7 +326,7 @@ impl<'a> Patch<'a> {
     ///
     /// When the module has types that the encoder does not know.
     pub fn finish(mut self) -> Result<Vec<u8>> {
-        if self.shift.by > 0 {
+        if !self.shift.is_none() {
             if !self.is_shifted {
                 self.rewrite(&mut |_: &mut Body<'_>, _: &Operator<'_>| false)?;
             }
@@ -335,7 +346,7 @@ impl<'a> Patch<'a> {
 
     /// Gives the functions that sections beside the code name their new indices.
     fn shift_sections(&mut self) -> Result<()> {
-        let mut shift = self.shift;
+        let mut shift = std::mem::take(&mut self.shift);
         let unknown = |error| Error::unhostable(format!("it cannot be rewritten: {error}"));
         let section = |sections: &Sections<'_>, id| sections.get(id).map(<[u8]>::to_vec);
         if let Some(old) = section(&self.sections, SectionId::Table) {
@@ -376,7 +387,7 @@ fn rewritten(
     code: &[u8],
     body: &FunctionBody<'_>,
     (function, params): (u32, u32),
-    shift: Shift,
+    shift: &Shift,
     rewrite: &mut impl Rewrite,
 ) -> Result<Vec<u8>> {
     let mut locals = params;
@@ -411,15 +422,26 @@ fn rewritten(
     Ok(rewritten)
 }
 
-/// The functions from one index on, which get higher ones.
-#[derive(Clone, Copy)]
+/// New indices of functions: higher ones from `first` on, and other functions for some.
+#[derive(Default)]
 struct Shift {
     first: u32,
     by: u32,
+    redirected: BTreeMap<u32, u32>,
 }
 
 impl Shift {
-    fn index(self, function: u32) -> u32 {
+    fn is_none(&self) -> bool {
+        self.by == 0 && self.redirected.is_empty()
+    }
+
+    /// The function that takes the place of one.
+    fn index(&self, function: u32) -> u32 {
+        self.redirected.get(&function).copied().unwrap_or_else(|| self.called(function))
+    }
+
+    /// The function itself.
+    fn called(&self, function: u32) -> u32 {
         if function < self.first { function } else { function + self.by }
     }
 }

@@ -74,7 +74,8 @@ impl CleanContent {
     ///
     /// # Errors
     ///
-    /// [`guest::Error::Unhostable`](crate::guest::Error) where the content is not known, or the region does not fit.
+    /// [`guest::Error::Unhostable`](crate::guest::Error) where the content is not known, or the
+    /// region does not fit.
     pub fn sharing(self, guest: &GuestModule, region: Option<&Arc<Region>>) -> Result<Self> {
         let Some(region) = region else { return Ok(self) };
         let Some(template) = self.known else {

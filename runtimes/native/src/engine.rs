@@ -20,7 +20,12 @@ pub(crate) const COMPILER: &str = env!("TOUCHSTONE_NATIVE_RUSTC");
 pub(crate) struct Native;
 
 impl Native {
-    fn find(&self, guest: &GuestModule, strategy: Strategy) -> Result<&'static Guest> {
+    fn find(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<&'static Guest> {
         admit(self, strategy, guest, config)?;
         guests::find(guest).map_err(Error::Misuse)
     }
@@ -76,7 +81,7 @@ impl Engine for Native {
         config: &Config,
     ) -> Result<Artifact> {
         // rustc did it, when the library was built.
-        Ok(Artifact::new(self, guest, strategy, config, self.find(guest, strategy)?))
+        Ok(Artifact::new(self, guest, strategy, config, self.find(guest, strategy, config)?))
     }
 
     fn load(

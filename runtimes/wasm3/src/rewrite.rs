@@ -14,16 +14,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::CString;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{GuestModule, MEMORY, is_bulk};
-use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
-use wasm_encoder::{
-    CodeSection, EntityType, ExportKind, ExportSection, ImportSection, Instruction, Module,
-    SectionId, TypeSection, ValType,
+use touchstone_executor::guest::{
+    Body, GuestModule, MEMORY, MemoryLimits, Patch, Rewrite, is_bulk,
 };
-use wasmparser::{BinaryReaderError, ExternalKind, FunctionBody, Operator, TypeRef};
-
-type Infallible = core::convert::Infallible;
-type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
+use wasm_encoder::{EntityType, ExportKind, ExportSection, ImportSection, SectionId, ValType};
+use wasmparser::Operator;
 
 /// Module part of every import's name.
 pub(crate) const HOST: &std::ffi::CStr = c"h";
@@ -58,197 +53,90 @@ pub(crate) fn global_name(index: u32) -> CString {
 }
 
 pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
-    let imported = guest.info().imports.len() as u32;
-    let grow = imported;
-    let clock = imported + u32::from(changes.growth);
-    let mut rewriter = Rewriter {
-        guest,
-        changes,
-        imported,
-        added: u32::from(changes.growth) + u32::from(changes.clock),
-        grow,
-        clock,
-        types: 0,
-        imports_done: false,
-        functions: Vec::new(),
-    };
     let mut wasm = Cow::Borrowed(guest.wasm());
     if changes.empty_memory {
         wasm = Cow::Owned(guest.without_data()?);
     }
-    let mut module = Module::new();
-    rewriter
-        .parse_core_module(&mut module, wasmparser::Parser::new(0), &wasm)
-        .map_err(|error| Error::unhostable(format!("it cannot be rewritten for Wasm3: {error}")))?;
-    Ok(Rewritten { wasm: module.finish(), functions: rewriter.functions })
+    let mut patch = Patch::of(&wasm)?;
+    let host = HOST.to_str().unwrap_or_default();
+    let mut imports = ImportSection::new();
+    let imported = patch.layout().imported.functions as usize;
+    for (index, ty) in patch.layout().functions[..imported].iter().enumerate() {
+        imports.import(host, &format!("i{index}"), EntityType::Function(*ty));
+    }
+    patch.replace_imports(&imports);
+    let mut calls = Calls { grow: None, clock: None };
+    // Without types there are no functions that could call them.
+    if !patch.layout().types.is_empty() {
+        let (growth, clock) = (format!("i{imported}"), imported + usize::from(changes.growth));
+        let i32 = [ValType::I32];
+        calls.grow = changes.growth.then(|| patch.import(host, &growth, &i32, &i32));
+        calls.clock = changes.clock.then(|| patch.import(host, &format!("i{clock}"), &[], &[]));
+    }
+    let (exports, functions) = exports(guest, &patch);
+    patch.replace_exports(&exports);
+    if let (Some(limits), true) = (guest.info().memory, changes.empty_memory) {
+        patch.set_memory(MemoryLimits { minimum: 0, ..limits })?;
+    }
+    // Wasm3 would only look through names.
+    patch.remove(SectionId::Custom);
+    patch.rewrite(&mut calls)?;
+    Ok(Rewritten { wasm: patch.finish()?, functions })
 }
 
-struct Rewriter<'a> {
-    guest: &'a GuestModule,
-    changes: Changes,
-    /// Functions that the guest imports, and those that are added behind them.
-    imported: u32,
-    added: u32,
-    /// Indices of the added ones.
-    grow: u32,
-    clock: u32,
-    /// Number of the guest's types, which those of the added functions follow.
-    types: u32,
-    imports_done: bool,
-    functions: Vec<CString>,
+/// One export for each function, each mutable global and the memory, and the name of each handle's
+/// function.
+fn exports(guest: &GuestModule, patch: &Patch<'_>) -> (ExportSection, Vec<CString>) {
+    let (mut exports, mut functions) = (ExportSection::new(), Vec::new());
+    let mut known: HashMap<u32, String> = HashMap::new();
+    for (handle, (_, index)) in patch.layout().exported_functions().enumerate() {
+        let name = known.entry(index).or_insert_with(|| {
+            let name = format!("f{handle}");
+            exports.export(&name, ExportKind::Func, index);
+            name
+        });
+        functions.push(CString::new(name.as_str()).unwrap_or_default());
+    }
+    for global in &guest.info().mutable_globals {
+        let name = global_name(global.index);
+        exports.export(&name.to_string_lossy(), ExportKind::Global, global.index);
+    }
+    if guest.info().memory.is_some() {
+        exports.export(MEMORY, ExportKind::Memory, 0);
+    }
+    (exports, functions)
 }
 
-impl Rewriter<'_> {
-    fn import_section(&mut self) -> ImportSection {
-        self.imports_done = true;
-        let host = HOST.to_str().unwrap_or_default();
-        let mut section = ImportSection::new();
-        for (index, ty) in self.import_types().into_iter().enumerate() {
-            section.import(host, &format!("i{index}"), EntityType::Function(ty));
-        }
-        section
-    }
-
-    /// Types of all imported functions, the added ones last.
-    fn import_types(&self) -> Vec<u32> {
-        let mut types = Vec::new();
-        for payload in wasmparser::Parser::new(0).parse_all(self.guest.wasm()) {
-            if let Ok(wasmparser::Payload::ImportSection(section)) = payload {
-                types.extend(section.into_imports().filter_map(|import| match import.ok()?.ty {
-                    TypeRef::Func(ty) => Some(ty),
-                    _ => None,
-                }));
-            }
-        }
-        let mut next = self.types;
-        for added in [self.changes.growth, self.changes.clock] {
-            types.extend(added.then_some(next));
-            next += u32::from(added);
-        }
-        types
-    }
+/// Calls of the host: the indices of the added imports.
+struct Calls {
+    grow: Option<u32>,
+    clock: Option<u32>,
 }
 
-impl Reencode for Rewriter<'_> {
-    type Error = Infallible;
-
-    fn function_index(&mut self, index: u32) -> Step<u32> {
-        Ok(if index < self.imported { index } else { index + self.added })
-    }
-
-    fn parse_type_section(
-        &mut self,
-        types: &mut TypeSection,
-        section: wasmparser::TypeSectionReader<'_>,
-    ) -> Step {
-        utils::parse_type_section(self, types, section)?;
-        self.types = types.len();
-        if self.changes.growth {
-            types.ty().function([ValType::I32], [ValType::I32]);
+impl Rewrite for Calls {
+    fn enter(&mut self, body: &mut Body<'_>) {
+        if let Some(clock) = self.clock {
+            body.code().call(clock);
         }
-        if self.changes.clock {
-            types.ty().function([], []);
-        }
-        Ok(())
     }
 
-    fn parse_import_section(
-        &mut self,
-        imports: &mut ImportSection,
-        _: wasmparser::ImportSectionReader<'_>,
-    ) -> Step {
-        *imports = self.import_section();
-        Ok(())
-    }
-
-    /// Adds an import section to a module without one.
-    fn intersperse_section_hook(
-        &mut self,
-        module: &mut Module,
-        after: Option<SectionId>,
-        before: Option<SectionId>,
-    ) -> Step {
-        let here = after == Some(SectionId::Type) && before != Some(SectionId::Import);
-        if here && !self.imports_done && self.added > 0 {
-            module.section(&self.import_section());
-        }
-        Ok(())
-    }
-
-    fn memory_type(&mut self, ty: wasmparser::MemoryType) -> Step<wasm_encoder::MemoryType> {
-        let mut ty = utils::memory_type(self, ty);
-        if self.changes.empty_memory {
-            ty.minimum = 0;
-        }
-        Ok(ty)
-    }
-
-    fn parse_export_section(
-        &mut self,
-        exports: &mut ExportSection,
-        section: wasmparser::ExportSectionReader<'_>,
-    ) -> Step {
-        let mut known: HashMap<u32, String> = HashMap::new();
-        for export in section {
-            let export = export?;
-            if !matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
-                continue;
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        match (operator, self.grow, self.clock) {
+            (Operator::MemoryGrow { .. }, Some(grow), _) => {
+                body.code().call(grow);
+                true
             }
-            let handle = self.functions.len();
-            let index = self.function_index(export.index)?;
-            let name = known.entry(index).or_insert_with(|| {
-                let name = format!("f{handle}");
-                exports.export(&name, ExportKind::Func, index);
-                name
-            });
-            self.functions.push(CString::new(name.as_str()).unwrap_or_default());
-        }
-        for global in &self.guest.info().mutable_globals {
-            let name = global_name(global.index);
-            exports.export(&name.to_string_lossy(), ExportKind::Global, global.index);
-        }
-        if self.guest.info().memory.is_some() {
-            exports.export(MEMORY, ExportKind::Memory, 0);
-        }
-        Ok(())
-    }
-
-    fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Step {
-        let mut function = self.new_function_with_parsed_locals(&body)?;
-        let mut operators = body.get_operators_reader()?;
-        if self.changes.clock {
-            function.instruction(&Instruction::Call(self.clock));
-        }
-        while !operators.eof() {
-            let operator: Result<Operator<'_>, BinaryReaderError> = operators.read();
-            let operator = operator?;
-            let is_loop = matches!(operator, Operator::Loop { .. });
-            if self.changes.clock && is_bulk(&operator) {
-                function.instruction(&Instruction::Call(self.clock));
+            (Operator::Loop { .. }, _, Some(clock)) => {
+                body.keep(operator);
+                body.code().call(clock);
+                true
             }
-            match operator {
-                Operator::MemoryGrow { .. } if self.changes.growth => {
-                    function.instruction(&Instruction::Call(self.grow));
-                }
-                operator => {
-                    function.instruction(&self.instruction(operator)?);
-                }
+            (_, _, Some(clock)) if is_bulk(operator) => {
+                body.code().call(clock);
+                false
             }
-            if is_loop && self.changes.clock {
-                function.instruction(&Instruction::Call(self.clock));
-            }
+            _ => false,
         }
-        code.function(&function);
-        Ok(())
-    }
-
-    /// Drops custom sections, which Wasm3 would only look through.
-    fn parse_custom_section(
-        &mut self,
-        _: &mut Module,
-        _: wasmparser::CustomSectionReader<'_>,
-    ) -> Step {
-        Ok(())
     }
 }
 

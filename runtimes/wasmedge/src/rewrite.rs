@@ -16,22 +16,16 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::mem::replace;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{self, ADDED, GuestModule, MEMORY, is_bulk};
-use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
+use touchstone_executor::guest::{self, ADDED, Body, GuestModule, MEMORY, Patch, Rewrite, is_bulk};
 use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, EntityType, ExportKind, ExportSection, Function,
-    FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction, Module, SectionId,
-    TypeSection, ValType,
+    BlockType, ConstExpr, EntityType, ExportKind, ExportSection, Function, ImportSection,
+    SectionId, ValType,
 };
 use wasmparser::{
-    BinaryReaderError, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator,
-    OperatorsReader, Parser, Payload, TypeRef,
+    BinaryReaderError, ElementItems, ElementKind, ExternalKind, Operator, OperatorsReader, Parser,
+    Payload,
 };
-
-type Infallible = core::convert::Infallible;
-type Step<T = ()> = Result<T, ReencodeError<Infallible>>;
 
 /// Module part of every import's name.
 pub(crate) const HOST: &str = "host";
@@ -89,41 +83,95 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         }
         None => (Cow::Borrowed(guest.wasm()), None),
     };
-    let (import_types, held_imports) = imports(guest).map_err(guest::Error::from)?;
-    let mut rewriter = Rewriter {
-        guest,
-        changes,
-        added,
-        import_types,
-        held_imports,
-        types: 0,
-        globals: 0,
-        has_imports: false,
-        has_globals: false,
-        has_exports: false,
-        start,
-    };
-    let mut module = Module::new();
-    rewriter.parse_core_module(&mut module, Parser::new(0), &wasm).map_err(|error| {
-        Error::unhostable(format!("it cannot be rewritten for WasmEdge: {error}"))
-    })?;
-    let added = rewriter.added;
-    Ok(Rewritten { wasm: module.finish(), added, has_start: start.is_some() })
+    let mut patch = Patch::of(&wasm)?;
+    patch.replace_imports(&imports(guest, &patch, changes));
+    let mut counting = Counting { grow: None, clock: None };
+    for (name, kind) in (info.imports.len()..).zip(&added) {
+        let name = name.to_string();
+        match kind {
+            Added::Clock => {
+                let clock = patch.import(HOST, &name, &[], &[]);
+                let left = patch.global(ValType::I32, &ConstExpr::i32_const(SLICE));
+                counting.clock = Some((clock, left));
+            }
+            Added::Grow => {
+                let i32 = [ValType::I32];
+                counting.grow = Some(patch.import(HOST, &name, &i32, &i32));
+            }
+        }
+    }
+    for import in held_imports(guest).map_err(guest::Error::from)? {
+        let ty = patch.layout().functions[import as usize];
+        let params = patch.layout().function(import).map_or(0, |ty| ty.params().len());
+        let mut body = Function::new([]);
+        for param in 0..params as u32 {
+            body.instructions().local_get(param);
+        }
+        body.instructions().call(import).end();
+        let wrapper = patch.function(ty, &body);
+        patch.redirect(import, wrapper);
+    }
+    if changes.memory_of_ours {
+        patch.remove(SectionId::Memory);
+    }
+    let exports = exports(guest, &patch);
+    patch.replace_exports(&exports);
+    if let Some(function) = start {
+        let function = patch.function_index(function);
+        patch.export(&self::start(), ExportKind::Func, function);
+    }
+    // WasmEdge would only carry custom sections along.
+    patch.remove(SectionId::Custom);
+    patch.rewrite(&mut counting)?;
+    Ok(Rewritten { wasm: patch.finish()?, added, has_start: start.is_some() })
 }
 
-/// The types of the imported functions, and the imports that a table, a global or a reference may
-/// come to hold, in ascending order.
-fn imports(guest: &GuestModule) -> Result<(Vec<u32>, Vec<u32>), BinaryReaderError> {
-    let (mut types, mut held) = (Vec::new(), BTreeSet::new());
+/// The guest's imports under new names, and the memory if Touchstone resets it.
+fn imports(guest: &GuestModule, patch: &Patch<'_>, changes: Changes) -> ImportSection {
+    let mut section = ImportSection::new();
+    if let (Some(limits), true) = (guest.info().memory, changes.memory_of_ours) {
+        let ty = wasm_encoder::MemoryType {
+            minimum: limits.minimum.into(),
+            maximum: limits.maximum.map(Into::into),
+            memory64: false,
+            shared: false,
+            page_size_log2: None,
+        };
+        section.import(HOST, MEMORY, ty);
+    }
+    let types = &patch.layout().functions[..guest.info().imports.len()];
+    for (index, ty) in types.iter().enumerate() {
+        section.import(HOST, &index.to_string(), EntityType::Function(*ty));
+    }
+    section
+}
+
+/// The exports that the host calls or resets; a name costs at every instantiation.
+fn exports(guest: &GuestModule, patch: &Patch<'_>) -> ExportSection {
+    let mut exports = ExportSection::new();
+    for (name, kind, index) in &patch.layout().exports {
+        let is_kept = match kind {
+            ExternalKind::Func | ExternalKind::FuncExact | ExternalKind::Table => true,
+            ExternalKind::Memory => name == MEMORY,
+            // In the order of their indices; there may be a million of each.
+            ExternalKind::Global => {
+                let globals = &guest.info().mutable_globals;
+                globals.binary_search_by_key(index, |global| global.index).is_ok()
+            }
+            ExternalKind::Tag => false,
+        };
+        if is_kept {
+            exports.export(name, ExportKind::from(*kind), *index);
+        }
+    }
+    exports
+}
+
+/// The imports that a table, a global or a reference may come to hold, in ascending order.
+fn held_imports(guest: &GuestModule) -> Result<BTreeSet<u32>, BinaryReaderError> {
+    let mut held = BTreeSet::new();
     for payload in Parser::new(0).parse_all(guest.wasm()) {
         match payload? {
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    if let TypeRef::Func(ty) = import?.ty {
-                        types.push(ty);
-                    }
-                }
-            }
             Payload::GlobalSection(section) => {
                 for global in section {
                     references(global?.init_expr.get_operators_reader(), &mut held)?;
@@ -154,9 +202,10 @@ fn imports(guest: &GuestModule) -> Result<(Vec<u32>, Vec<u32>), BinaryReaderErro
             _ => {}
         }
     }
-    let has_code = guest.info().functions > types.len();
-    held.retain(|function| has_code && (*function as usize) < types.len());
-    Ok((types, held.into_iter().collect()))
+    let imported = guest.info().imports.len();
+    let has_code = guest.info().functions > imported;
+    held.retain(|function| has_code && (*function as usize) < imported);
+    Ok(held)
 }
 
 /// Adds the functions that `ref.func` names.
@@ -172,303 +221,45 @@ fn references(
     Ok(())
 }
 
-struct Rewriter<'a> {
-    guest: &'a GuestModule,
-    changes: Changes,
-    added: Vec<Added>,
-    /// Types of the functions that the guest imports.
-    import_types: Vec<u32>,
-    /// Imports that are wrapped in a function, in ascending order.
-    held_imports: Vec<u32>,
-    /// Number of the guest's types, which those of the added functions follow.
-    types: u32,
-    /// Number of the guest's globals, which the added one follows.
-    globals: u32,
-    /// These sections were written.
-    has_imports: bool,
-    has_globals: bool,
-    has_exports: bool,
-    /// The guest's start function, which becomes an export.
-    start: Option<u32>,
+/// Calls of the host, and the countdown between looks at the clock.
+struct Counting {
+    grow: Option<u32>,
+    /// The import that looks at the clock, and the global that counts down.
+    clock: Option<(u32, u32)>,
 }
 
-impl Rewriter<'_> {
-    /// Number of functions that the guest imports.
-    fn imported(&self) -> u32 {
-        self.import_types.len() as u32
-    }
-
-    /// Index of an added import among the functions.
-    fn added(&self, wanted: Added) -> Option<u32> {
-        let position = self.added.iter().position(|added| *added == wanted)?;
-        Some(self.imported() + position as u32)
-    }
-
-    /// Index of the function that wraps an import.
-    fn held(&self, import: u32) -> Option<u32> {
-        let position = self.held_imports.binary_search(&import).ok()?;
-        let functions = self.guest.info().functions as u32 + self.added.len() as u32;
-        Some(functions + position as u32)
-    }
-
-    fn imports(&self) -> ImportSection {
-        let mut section = ImportSection::new();
-        if let (Some(limits), true) = (self.guest.info().memory, self.changes.memory_of_ours) {
-            let ty = wasm_encoder::MemoryType {
-                minimum: limits.minimum.into(),
-                maximum: limits.maximum.map(Into::into),
-                memory64: false,
-                shared: false,
-                page_size_log2: None,
-            };
-            section.import(HOST, MEMORY, ty);
-        }
-        let added = self.added.iter().map(|added| match added {
-            Added::Clock => self.types,
-            Added::Grow => self.types + 1,
-        });
-        for (index, ty) in self.import_types.iter().copied().chain(added).enumerate() {
-            section.import(HOST, &index.to_string(), EntityType::Function(ty));
-        }
-        section
-    }
-
-    fn add_global(&self, globals: &mut GlobalSection) {
-        if self.added(Added::Clock).is_some() {
-            let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
-            globals.global(ty, &ConstExpr::i32_const(SLICE));
-        }
-    }
-
-    fn add_export(&mut self, exports: &mut ExportSection) -> Step {
-        if let Some(function) = self.start {
-            exports.export(&start(), ExportKind::Func, self.function_index(function)?);
-        }
-        Ok(())
-    }
-
+impl Counting {
     /// Counts down, and calls the host at the end.
-    fn count_down(&self, function: &mut Function, by: i32) {
-        let (Some(clock), left) = (self.added(Added::Clock), self.globals) else { return };
-        for instruction in [
-            Instruction::GlobalGet(left),
-            Instruction::I32Const(by),
-            Instruction::I32Sub,
-            Instruction::GlobalSet(left),
-            Instruction::GlobalGet(left),
-            Instruction::I32Const(0),
-            Instruction::I32LeS,
-            Instruction::If(BlockType::Empty),
-            Instruction::I32Const(SLICE),
-            Instruction::GlobalSet(left),
-            Instruction::Call(clock),
-            Instruction::End,
-        ] {
-            function.instruction(&instruction);
-        }
+    fn count_down(&self, body: &mut Body<'_>, by: i32) {
+        let Some((clock, left)) = self.clock else { return };
+        let mut code = body.code();
+        code.global_get(left).i32_const(by).i32_sub().global_set(left);
+        code.global_get(left).i32_const(0).i32_le_s().if_(BlockType::Empty);
+        code.i32_const(SLICE).global_set(left).call(clock).end();
     }
 }
 
-impl Reencode for Rewriter<'_> {
-    type Error = Infallible;
-
-    fn function_index(&mut self, index: u32) -> Step<u32> {
-        if let Some(held) = self.held(index) {
-            return Ok(held);
-        }
-        let behind = if index < self.imported() { 0 } else { self.added.len() as u32 };
-        Ok(index + behind)
+impl Rewrite for Counting {
+    fn enter(&mut self, body: &mut Body<'_>) {
+        self.count_down(body, 1);
     }
 
-    fn parse_type_section(
-        &mut self,
-        types: &mut TypeSection,
-        section: wasmparser::TypeSectionReader<'_>,
-    ) -> Step {
-        utils::parse_type_section(self, types, section)?;
-        self.types = types.len();
-        if !self.added.is_empty() {
-            types.ty().function([], []);
-            types.ty().function([ValType::I32], [ValType::I32]);
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        if is_bulk(operator) {
+            self.count_down(body, BULK);
         }
-        Ok(())
-    }
-
-    fn parse_function_section(
-        &mut self,
-        functions: &mut FunctionSection,
-        section: wasmparser::FunctionSectionReader<'_>,
-    ) -> Step {
-        utils::parse_function_section(self, functions, section)?;
-        for import in &self.held_imports {
-            functions.function(self.import_types[*import as usize]);
-        }
-        Ok(())
-    }
-
-    fn parse_code_section(
-        &mut self,
-        code: &mut CodeSection,
-        section: wasmparser::CodeSectionReader<'_>,
-    ) -> Step {
-        utils::parse_code_section(self, code, section)?;
-        for import in &self.held_imports {
-            let signature = self.guest.info().imports[*import as usize].signature.as_ref();
-            let mut function = Function::new([]);
-            for param in 0..signature.map_or(0, |ty| ty.params.len()) as u32 {
-                function.instruction(&Instruction::LocalGet(param));
+        match (operator, self.grow) {
+            (Operator::MemoryGrow { .. }, Some(grow)) => {
+                body.code().call(grow);
+                true
             }
-            function.instruction(&Instruction::Call(*import)).instruction(&Instruction::End);
-            code.function(&function);
-        }
-        Ok(())
-    }
-
-    fn parse_import_section(
-        &mut self,
-        imports: &mut ImportSection,
-        _: wasmparser::ImportSectionReader<'_>,
-    ) -> Step {
-        self.has_imports = true;
-        *imports = self.imports();
-        Ok(())
-    }
-
-    /// Adds the sections that the guest lacks.
-    fn intersperse_section_hook(
-        &mut self,
-        module: &mut Module,
-        _: Option<SectionId>,
-        before: Option<SectionId>,
-    ) -> Step {
-        let next = before.map_or(u8::MAX, order);
-        if next > order(SectionId::Import) && !replace(&mut self.has_imports, true) {
-            let imports = self.imports();
-            if !imports.is_empty() {
-                module.section(&imports);
+            (Operator::Loop { .. }, _) => {
+                body.keep(operator);
+                self.count_down(body, 1);
+                true
             }
+            _ => false,
         }
-        if next > order(SectionId::Global) && !replace(&mut self.has_globals, true) {
-            let mut globals = GlobalSection::new();
-            self.add_global(&mut globals);
-            if !globals.is_empty() {
-                module.section(&globals);
-            }
-        }
-        if next > order(SectionId::Export) && !replace(&mut self.has_exports, true) {
-            let mut exports = ExportSection::new();
-            self.add_export(&mut exports)?;
-            if !exports.is_empty() {
-                module.section(&exports);
-            }
-        }
-        Ok(())
-    }
-
-    fn parse_memory_section(
-        &mut self,
-        memories: &mut wasm_encoder::MemorySection,
-        section: wasmparser::MemorySectionReader<'_>,
-    ) -> Step {
-        if self.changes.memory_of_ours {
-            return Ok(());
-        }
-        utils::parse_memory_section(self, memories, section)
-    }
-
-    fn parse_global_section(
-        &mut self,
-        globals: &mut GlobalSection,
-        section: wasmparser::GlobalSectionReader<'_>,
-    ) -> Step {
-        self.has_globals = true;
-        utils::parse_global_section(self, globals, section)?;
-        self.globals = globals.len();
-        self.add_global(globals);
-        Ok(())
-    }
-
-    /// Keeps what the host calls or resets; a name costs at every instantiation.
-    fn parse_export_section(
-        &mut self,
-        exports: &mut ExportSection,
-        section: wasmparser::ExportSectionReader<'_>,
-    ) -> Step {
-        self.has_exports = true;
-        for export in section {
-            let export = export?;
-            let (kind, index) = match export.kind {
-                ExternalKind::Func | ExternalKind::FuncExact => {
-                    (ExportKind::Func, self.function_index(export.index)?)
-                }
-                ExternalKind::Memory if export.name == MEMORY => (ExportKind::Memory, 0),
-                ExternalKind::Table => (ExportKind::Table, export.index),
-                // In the order of their indices; there may be a million of each.
-                ExternalKind::Global
-                    if self
-                        .guest
-                        .info()
-                        .mutable_globals
-                        .binary_search_by_key(&export.index, |global| global.index)
-                        .is_ok() =>
-                {
-                    (ExportKind::Global, export.index)
-                }
-                _ => continue,
-            };
-            exports.export(export.name, kind, index);
-        }
-        self.add_export(exports)
-    }
-
-    fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Step {
-        if self.added.is_empty() && self.held_imports.is_empty() {
-            // Every index is what it was.
-            code.raw(body.as_bytes());
-            return Ok(());
-        }
-        let mut function = self.new_function_with_parsed_locals(&body)?;
-        let mut operators = body.get_operators_reader()?;
-        self.count_down(&mut function, 1);
-        while !operators.eof() {
-            let operator = operators.read()?;
-            let is_loop = matches!(operator, Operator::Loop { .. });
-            if is_bulk(&operator) {
-                self.count_down(&mut function, BULK);
-            }
-            let instruction = match (&operator, self.added(Added::Grow)) {
-                (Operator::MemoryGrow { .. }, Some(grow)) => Instruction::Call(grow),
-                // A direct call needs no wrapper.
-                (Operator::Call { function_index }, _) if *function_index < self.imported() => {
-                    Instruction::Call(*function_index)
-                }
-                _ => self.instruction(operator)?,
-            };
-            function.instruction(&instruction);
-            if is_loop {
-                self.count_down(&mut function, 1);
-            }
-        }
-        code.function(&function);
-        Ok(())
-    }
-
-    /// Drops custom sections, which WasmEdge would only carry along.
-    fn parse_custom_section(
-        &mut self,
-        _: &mut Module,
-        _: wasmparser::CustomSectionReader<'_>,
-    ) -> Step {
-        Ok(())
-    }
-}
-
-/// Place of a section in a module.
-fn order(id: SectionId) -> u8 {
-    match id {
-        SectionId::Tag => 6,
-        id if id as u8 > SectionId::Memory as u8 => id as u8 + 1,
-        id => id as u8,
     }
 }
 

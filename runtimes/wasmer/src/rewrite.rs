@@ -20,7 +20,7 @@ pub(crate) const CLOCK: (&str, &str) = ("touchstone", "clock");
 /// Functions and loops that are entered between two looks at the clock.
 const TICKS: i32 = 1000;
 
-/// What is to be changed.
+/// Changes that a configuration needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// The start function becomes an export.
