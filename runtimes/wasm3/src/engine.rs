@@ -3,7 +3,7 @@
 use crate::blocks;
 use crate::fresh::FreshModule;
 use crate::machine::{Environment, layout};
-use crate::module::{self, Prepared, Shared};
+use crate::module::{self, Prepared, SharedModule};
 use crate::raw;
 use crate::recipe::Recipe;
 use crate::reuse::ReuseModule;
@@ -107,7 +107,7 @@ impl Engine for Wasm3 {
     ) -> Result<Box<dyn Module>> {
         admit(self, strategy, guest, config)?;
         let prepared: &Prepared = artifact.open(self, guest, strategy, config)?;
-        let shared = Shared::new(self.id(), prepared, guest, strategy, config)?;
+        let shared = SharedModule::new(self.id(), prepared, guest, strategy, config)?;
         if strategy.instance == InstanceFrom::Interpreted {
             return loaded(strategy, config, Box::new(FreshModule::new(shared, None)));
         }

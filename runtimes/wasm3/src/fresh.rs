@@ -1,7 +1,7 @@
 //! `interpreted` and `recreate_instance_…`: a new runtime and module each call.
 
 use crate::machine::{Environment, Lent, Machine};
-use crate::module::Shared;
+use crate::module::SharedModule;
 use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::{self, Abi};
@@ -10,13 +10,13 @@ use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Ou
 
 /// A module with a new instance for each call.
 pub(crate) struct FreshModule {
-    shared: Arc<Shared>,
+    shared: Arc<SharedModule>,
     /// `None` if the memories are Wasm3's.
     recipe: Option<Arc<Recipe>>,
 }
 
 impl FreshModule {
-    pub(crate) fn new(shared: Arc<Shared>, recipe: Option<Recipe>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedModule>, recipe: Option<Recipe>) -> Self {
         Self { shared, recipe: recipe.map(Arc::new) }
     }
 
@@ -66,7 +66,7 @@ impl Module for FreshModule {
 
 struct FreshInstance {
     used_on: UsedOn,
-    shared: Arc<Shared>,
+    shared: Arc<SharedModule>,
     recipe: Option<Arc<Recipe>>,
     running: Option<Machine>,
     /// Kept while nothing runs. A lent memory is clean.

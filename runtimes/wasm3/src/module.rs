@@ -148,14 +148,14 @@ impl Prepared {
 }
 
 /// The parts that all instances of a loaded module share.
-pub(crate) struct Shared {
+pub(crate) struct SharedModule {
     pub(crate) program: Arc<Program>,
     pub(crate) exports: Exports,
     guest: GuestModule,
     config: Config,
 }
 
-impl Shared {
+impl SharedModule {
     pub(crate) fn new(
         engine: &'static str,
         prepared: &Prepared,

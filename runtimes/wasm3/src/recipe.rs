@@ -1,6 +1,6 @@
 //! The memories of a strategy and their reset.
 
-use crate::module::Shared;
+use crate::module::SharedModule;
 use touchstone_executor::memory::{Image, InitialContent, MemoryTemplate, ResetMethod};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, Result, Strategy};
@@ -14,7 +14,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    pub(crate) fn new(shared: &Shared, strategy: Strategy) -> Result<Self> {
+    pub(crate) fn new(shared: &SharedModule, strategy: Strategy) -> Result<Self> {
         let reset = strategy.memory.reset_method();
         let info = shared.info();
         let template = match info.memory {
@@ -32,14 +32,14 @@ impl Recipe {
     }
 
     /// Checks the memory of an instance, if all instances share a template.
-    pub(crate) fn probe(&self, shared: &Shared, memory: &[u8]) -> Result<()> {
+    pub(crate) fn probe(&self, shared: &SharedModule, memory: &[u8]) -> Result<()> {
         self.template.as_ref().map_or(Ok(()), |template| self.check(shared, template, memory))
     }
 
     /// Refuses a memory that is not mapped as the strategy's name says.
     pub(crate) fn check(
         &self,
-        shared: &Shared,
+        shared: &SharedModule,
         template: &MemoryTemplate,
         memory: &[u8],
     ) -> Result<()> {
@@ -63,7 +63,11 @@ impl Recipe {
     }
 
     /// Adds the effective settings.
-    pub(crate) fn describe(&self, shared: &Shared, effective: EffectiveConfig) -> EffectiveConfig {
+    pub(crate) fn describe(
+        &self,
+        shared: &SharedModule,
+        effective: EffectiveConfig,
+    ) -> EffectiveConfig {
         let info = shared.info();
         let Some(limits) = info.memory else {
             return effective.with("memory", "none");

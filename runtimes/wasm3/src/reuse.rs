@@ -1,7 +1,7 @@
 //! `instance_reuse…`: one instance, reset in place, in a memory of Touchstone's.
 
 use crate::machine::{Environment, Lent, Machine};
-use crate::module::Shared;
+use crate::module::SharedModule;
 use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
@@ -10,29 +10,29 @@ use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module whose instances are reset in place.
-pub(crate) struct ReuseModule(Arc<Made>);
+pub(crate) struct ReuseModule(Arc<ReusedParts>);
 
 /// The parts of instances.
-struct Made {
-    shared: Arc<Shared>,
+struct ReusedParts {
+    shared: Arc<SharedModule>,
     recipe: Recipe,
 }
 
 impl ReuseModule {
-    pub(crate) fn new(shared: Arc<Shared>, recipe: Recipe) -> Self {
-        Self(Arc::new(Made { shared, recipe }))
+    pub(crate) fn new(shared: Arc<SharedModule>, recipe: Recipe) -> Self {
+        Self(Arc::new(ReusedParts { shared, recipe }))
     }
 }
 
 /// A clean instance with its state saved.
-struct Saved(Machine);
+struct SavedMachine(Machine);
 
-impl Resident for Saved {
-    type Shared = Made;
+impl Resident for SavedMachine {
+    type Shared = ReusedParts;
     type Live = Machine;
 
-    fn new(made: &Arc<Made>) -> Result<Self> {
-        let Made { shared, recipe } = &**made;
+    fn new(made: &Arc<ReusedParts>) -> Result<Self> {
+        let ReusedParts { shared, recipe } = &**made;
         let program = &shared.program;
         let mut machine = Machine::new(Environment::new(program.engine)?, shared)?;
         let template = match &recipe.template {
@@ -84,12 +84,12 @@ impl Module for ReuseModule {
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok(Box::new(Reused::<Saved>::new(&self.0)))
+        Ok(Box::new(Reused::<SavedMachine>::new(&self.0)))
     }
 
     /// Probes the memory of an instance.
     fn probe(&mut self) -> Result<()> {
-        let Saved(mut machine) = Saved::new(&self.0)?;
+        let SavedMachine(mut machine) = SavedMachine::new(&self.0)?;
         self.0.recipe.probe(&self.0.shared, machine.bytes())
     }
 

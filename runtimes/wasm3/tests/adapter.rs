@@ -1,5 +1,5 @@
-//! What is particular to this backend: threads with small stacks, blocks nested
-//! deeply, host functions that panic, and growth that is closed again.
+//! Details of this backend: threads with small stacks, blocks nested deeply, host functions that
+//! panic, and growth that is closed again.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -372,11 +372,7 @@ impl Instance {
 }
 
 impl NewMemory {
-    /// A memory of so many pages.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no addresses or no room for it.
+    /// A memory with these limits. Fails without free addresses or memory.
     pub(crate) fn new(limits: MemoryLimits) -> Result<Self, &'static str> {
         let minimum = limits.minimum.into();
         // SAFETY: limits and type are copied; nobody else has the memory.

@@ -2,7 +2,7 @@
 
 use crate::api::{self, RunMode};
 use crate::code::{COMPILER, Code, LEVEL, changes};
-use crate::module::Loaded;
+use crate::module::WasmEdgeModule;
 use crate::rewrite::{Rewritten, rewrite};
 use crate::{raw, signals};
 use sha2::{Digest, Sha256};
@@ -185,7 +185,7 @@ impl Engine for WasmEdge {
         let code: &Code = artifact.open(self, guest, strategy, config)?;
         let (engine, claimed) = (self.id(), self.execution());
         let mode = self.mode.run_mode();
-        let module = Loaded::new(engine, claimed, mode, guest, code, strategy, config)?;
+        let module = WasmEdgeModule::new(engine, claimed, mode, guest, code, strategy, config)?;
         loaded(strategy, config, Box::new(module))
     }
 }

@@ -1,7 +1,7 @@
 //! A new instance for each call, with a memory of its own or one of Touchstone's.
 
 use crate::host::bytes;
-use crate::module::Shared;
+use crate::module::SharedModule;
 use crate::running::Running;
 use crate::slot::Slot;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result}
 /// An instance that `prepare` makes and `finish` drops.
 pub(crate) struct FreshInstance {
     used_on: UsedOn,
-    shared: Arc<Shared>,
+    shared: Arc<SharedModule>,
     /// Resets Touchstone's memory in the slot; dropped before it.
     resetter: Option<Resetter>,
     /// `None` before the first call, and after a call whose memory cannot be reset.
@@ -21,7 +21,7 @@ pub(crate) struct FreshInstance {
 }
 
 impl FreshInstance {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<SharedModule>) -> Self {
         let (used_on, shared) = (UsedOn::default(), Arc::clone(shared));
         Self { used_on, shared, resetter: None, running: None, state: CallState::Idle }
     }
@@ -36,7 +36,7 @@ impl FreshInstance {
             self.shared.check_size(unsafe { bytes(memory.as_ptr()) }.len(), template)?;
             // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero and, by the
             // check above, of the template's whole size; only this slot has it, and `resetter` is
-            // dropped before the slot. A region is written by compiled code only (`Loaded::new`).
+            // dropped before the slot. A region is written by compiled code only (`WasmEdgeModule::new`).
             let mut resetter = unsafe { template.install(base as *mut u8) }?;
             // By `used_on`.
             resetter.note_threads();

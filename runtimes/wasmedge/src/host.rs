@@ -6,15 +6,15 @@
 
 use crate::api;
 use crate::rewrite::Added;
-use crate::signals::{Running, while_running};
-use crate::sizes::Kept;
+use crate::signals::{FaultRange, while_running};
+use crate::sizes::GrownPages;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use touchstone_executor::guest::FunctionImport;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Answer as Answered, Clock, HostFunction, HostState, parameters};
+use touchstone_executor::host::{Answer, Clock, HostFunction, HostState, parameters};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmedge_sys::ffi;
 
@@ -22,7 +22,7 @@ use wasmedge_sys::ffi;
 const NO_TYPE: Error = Error::Misuse("an import of a type that WasmEdge does not have");
 
 /// The reason why the host stopped a guest.
-pub(crate) enum Stop {
+pub(crate) enum HostStop {
     Trap(Trap),
     /// A host function panicked, with this message.
     Panic(String),
@@ -31,19 +31,19 @@ pub(crate) enum Stop {
 /// The data of one instance's host functions. It stays at its address.
 pub(crate) struct Host {
     state: RefCell<HostState>,
-    stopped: Cell<Option<Stop>>,
+    stopped: Cell<Option<HostStop>>,
     /// When the running call has to end.
     clock: Cell<Clock>,
-    kept: Kept,
+    kept: GrownPages,
 }
 
 impl Host {
-    pub(crate) fn new(state: HostState, kept: Kept) -> Self {
+    pub(crate) fn new(state: HostState, kept: GrownPages) -> Self {
         let (stopped, clock) = (Cell::new(None), Cell::new(Clock::default()));
         Self { state: RefCell::new(state), stopped, clock, kept }
     }
 
-    pub(crate) fn kept(&self) -> &Kept {
+    pub(crate) fn grown_pages(&self) -> &GrownPages {
         &self.kept
     }
 
@@ -57,14 +57,14 @@ impl Host {
         self.clock.set(clock);
     }
 
-    pub(crate) fn take_stop(&self) -> Option<Stop> {
+    pub(crate) fn take_stop(&self) -> Option<HostStop> {
         self.stopped.take()
     }
 }
 
 /// The answer to one import.
 #[derive(Debug)]
-enum Answer {
+enum ImportAnswer {
     Host(HostFunction, Signature),
     Missing { module: String, name: String },
     Clock,
@@ -73,7 +73,7 @@ enum Answer {
 
 /// An import and its data.
 pub(crate) struct Import {
-    answer: Answer,
+    answer: ImportAnswer,
     host: NonNull<Host>,
 }
 
@@ -94,18 +94,18 @@ pub(crate) unsafe fn provide(
         let known = import.signature.as_ref();
         let host = known.and_then(|ty| HostFunction::find(&import.module, &import.name, ty));
         host.map_or_else(
-            || Answer::Missing { module: import.module.clone(), name: import.name.clone() },
-            |function| Answer::Host(function, function.signature()),
+            || ImportAnswer::Missing { module: import.module.clone(), name: import.name.clone() },
+            |function| ImportAnswer::Host(function, function.signature()),
         )
     });
     let own = added.iter().map(|added| match added {
-        Added::Clock => Answer::Clock,
-        Added::Grow => Answer::Grow,
+        Added::Clock => ImportAnswer::Clock,
+        Added::Grow => ImportAnswer::Grow,
     });
     let provided: Box<[Import]> = guests.chain(own).map(|answer| Import { answer, host }).collect();
     for (index, import) in provided.iter().enumerate() {
         let (params, results) = match imports.get(index) {
-            None if matches!(import.answer, Answer::Grow) => {
+            None if matches!(import.answer, ImportAnswer::Grow) => {
                 (types(&[ValueType::I32]), types(&[ValueType::I32]))
             }
             None => (Vec::new(), Vec::new()),
@@ -155,7 +155,7 @@ unsafe extern "C" fn answer(
     results: *mut ffi::WasmEdge_Value,
 ) -> ffi::WasmEdge_Result {
     // A fault in here is not the guest's.
-    while_running(Running::Nothing, || {
+    while_running(FaultRange::Nothing, || {
         // SAFETY: `provide` passed an `Import` that lives as long as this can be called, like the
         // host in it; both are only shared.
         let (import, host) = unsafe {
@@ -168,8 +168,8 @@ unsafe extern "C" fn answer(
         let ended = catch_unwind(AssertUnwindSafe(|| import.answer.run(host, &mut call)));
         let stop = match ended {
             Ok(Ok(())) => return ffi::WasmEdge_Result { Code: 0 },
-            Ok(Err(trap)) => Stop::Trap(trap),
-            Err(panic) => Stop::Panic(
+            Ok(Err(trap)) => HostStop::Trap(trap),
+            Err(panic) => HostStop::Panic(
                 panic
                     .downcast_ref::<&str>()
                     .map(|text| (*text).to_owned())
@@ -232,7 +232,7 @@ impl Call {
     }
 
     /// Returns the old number of pages; `None` if growth is refused.
-    fn grow(&mut self, kept: &Kept, pages: u32) -> Option<u32> {
+    fn grow(&mut self, kept: &GrownPages, pages: u32) -> Option<u32> {
         let memory = NonNull::new(self.memory)?;
         // SAFETY: the memory is that of the calling guest, the only one of its slot's instances,
         // and no slice of it exists.
@@ -264,7 +264,7 @@ pub(crate) unsafe fn bytes<'a>(memory: *mut ffi::WasmEdge_MemoryInstanceContext)
     unsafe { std::slice::from_raw_parts_mut(base, length) }
 }
 
-impl Answer {
+impl ImportAnswer {
     fn run(&self, host: &Host, call: &mut Call) -> Result<(), Trap> {
         match self {
             // A guest that mostly calls the host reaches few loops.
@@ -296,9 +296,9 @@ fn provided(
     let values = parameters((0..signature.params.len()).map(|index| call.i64(index)));
     let result = loop {
         match state.answer(function, call.memory(), &values)? {
-            Answered::Result(result) => break result,
-            Answered::NeedsMemory { pages } if call.grow(&host.kept, pages).is_some() => {}
-            Answered::NeedsMemory { pages } => return Err(function.full(pages)),
+            Answer::Result(result) => break result,
+            Answer::NeedsMemory { pages } if call.grow(&host.kept, pages).is_some() => {}
+            Answer::NeedsMemory { pages } => return Err(function.full(pages)),
         }
     };
     match signature.results.first() {

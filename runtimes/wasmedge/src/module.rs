@@ -19,7 +19,7 @@ use touchstone_executor::{
 };
 
 /// The parts that all instances of a module share.
-pub(crate) struct Shared {
+pub(crate) struct SharedModule {
     pub(crate) engine: &'static str,
     pub(crate) settings: Settings,
     pub(crate) code: LoadedCode,
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     guest: GuestModule,
 }
 
-impl Shared {
+impl SharedModule {
     pub(crate) fn info(&self) -> &ModuleInfo {
         self.guest.info()
     }
@@ -84,14 +84,14 @@ impl Shared {
 }
 
 /// A module loaded under one strategy.
-pub(crate) struct Loaded {
-    shared: Arc<Shared>,
+pub(crate) struct WasmEdgeModule {
+    shared: Arc<SharedModule>,
     claimed: Execution,
     /// The mapping of a live instance's memory, once it was probed.
     memory: Option<String>,
 }
 
-impl Loaded {
+impl WasmEdgeModule {
     pub(crate) fn new(
         engine: &'static str,
         claimed: Execution,
@@ -128,7 +128,7 @@ impl Loaded {
                 return Err(Error::no_region(reason));
             }
         }
-        let shared = Shared {
+        let shared = SharedModule {
             engine,
             settings,
             code: loaded,
@@ -150,7 +150,7 @@ impl Loaded {
     }
 }
 
-impl Module for Loaded {
+impl Module for WasmEdgeModule {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
         self.shared.exports.find(name, abi)
     }

@@ -4,7 +4,7 @@
 //! makes an instance, places header and input at the heap base, calls, reads the output and drops
 //! the instance.
 
-use crate::signals::{self, Running, while_running};
+use crate::signals::{self, FaultRange, while_running};
 use std::collections::HashMap;
 use touchstone_executor::guest::{GuestModule, MEMORY};
 use touchstone_executor::heap::{HEADER, OCCUPIED};
@@ -50,7 +50,7 @@ pub(crate) fn caller(
             output.extend(memory.get_data(packed as u32, (packed >> 32) as u32)?);
             Ok(())
         };
-        while_running(Running::Anywhere, run)
+        while_running(FaultRange::Anywhere, run)
             .map_err(|error| error.to_string())
             .map_err(Error::runtime(id, "call the guest through its raw interface"))
     })))

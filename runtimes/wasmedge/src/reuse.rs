@@ -1,6 +1,6 @@
 //! `instance_reuse…`: one instance, reset in place.
 
-use crate::module::Shared;
+use crate::module::SharedModule;
 use crate::running::Running;
 use crate::slot::Slot;
 use crate::snapshot::Snapshot;
@@ -19,10 +19,10 @@ pub(crate) struct Resident {
 }
 
 impl adapter::Resident for Resident {
-    type Shared = Shared;
+    type Shared = SharedModule;
     type Live = Running;
 
-    fn new(shared: &Arc<Shared>) -> Result<Self> {
+    fn new(shared: &Arc<SharedModule>) -> Result<Self> {
         let mut running = Running::new(Slot::new(shared)?);
         running.renew()?;
         let snapshot = Snapshot::take(&mut running)?;
@@ -39,12 +39,13 @@ impl adapter::Resident for Resident {
             shared.check_size(running.bytes().map_or(0, |bytes| bytes.len()), template)?;
             if template.size() > 0 {
                 // SAFETY: WasmEdge's memory is page-aligned, private and, by the check above, of
-                // the template's whole size; only this instance has it, and no slice of it is alive.
-                // All that is not zero in it now is part of the template's content. It is dropped after
-                // the resetter. A region is written by compiled code only (`Loaded::new`).
+                // the template's whole size; only this instance has it, and no slice of it is
+                // alive. All that is not zero in it now is part of the template's content. It is
+                // dropped after the resetter. A region is written by compiled code only
+                // (`WasmEdgeModule::new`).
                 resetter = Some(unsafe { template.install(running.base()) }?);
-                // A shared template was probed with the module. Reading the list of mappings for each
-                // instance would cost more than making it.
+                // A shared template was probed with the module. Reading the list of mappings for
+                // each instance would cost more than making it.
                 if shared.template.is_none() {
                     shared.check_memory(running.base(), Some(template))?;
                 }

@@ -2,7 +2,7 @@
 
 use crate::api::{self, Function, Memory};
 use crate::host::bytes;
-use crate::signals::{Running as Whose, while_running};
+use crate::signals::{FaultRange, while_running};
 use crate::slot::{MAKE_MEMORY, Slot};
 use crate::{rewrite, trap};
 use touchstone_executor::abi::Live;
@@ -67,7 +67,7 @@ impl Running {
         let function = self.slot.instance().and_then(|instance| instance.function(&name));
         let missing = Error::runtime(shared.engine, "find the start function");
         let function = function.ok_or_else(|| missing("it is not exported"))?;
-        let _rights = self.slot.kept().rights();
+        let _rights = self.slot.grown_pages().rights();
         let ended = invoke(&self.slot, self.base, function, &[], &mut [])?;
         ended.map_err(|trap| Error::Instantiation { trap })
     }
@@ -96,7 +96,7 @@ impl Running {
         match self.memory {
             // SAFETY: the memory is the only one of the slot's instances; no guest runs and no
             // slice of it is alive while this is borrowed. Resetters are installed at its start.
-            Some(memory) => unsafe { self.slot.kept().reset(memory, size, resetter) },
+            Some(memory) => unsafe { self.slot.grown_pages().reset(memory, size, resetter) },
             None => Ok(size == 0),
         }
     }
@@ -139,7 +139,7 @@ fn invoke(
     }
     // SAFETY: the function is of the live instance in the slot, the lengths are those of `params`
     // and `results`, and WasmEdge checks their types.
-    let ended = while_running(Whose::Guest(base), || unsafe {
+    let ended = while_running(FaultRange::Guest(base), || unsafe {
         api::check(ffi::WasmEdge_ExecutorInvoke(
             slot.executor().as_ptr(),
             function.as_ptr(),
@@ -172,19 +172,19 @@ impl Live for Running {
     fn shown_memory(&mut self) -> Option<&[u8]> {
         // SAFETY: the memory is the only one of the slot's instances, no guest runs while this is
         // borrowed, and `base` is its start.
-        let shown = unsafe { self.slot.kept().show(self.base()) };
+        let shown = unsafe { self.slot.grown_pages().show(self.base()) };
         self.bytes().filter(|bytes| shown && !bytes.is_empty()).map(|bytes| &*bytes)
     }
 
     fn rights(&self) -> Rights {
-        self.slot.kept().rights()
+        self.slot.grown_pages().rights()
     }
 
     fn grow_memory(&mut self, pages: u32) -> bool {
         self.memory.is_some_and(|memory| {
             // SAFETY: the memory is of the slot's instance, and no slice of it is alive while this
             // is borrowed mutably.
-            unsafe { self.slot.kept().grow(memory, pages) }.is_some()
+            unsafe { self.slot.grown_pages().grow(memory, pages) }.is_some()
         })
     }
 

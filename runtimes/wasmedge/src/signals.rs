@@ -31,7 +31,7 @@ type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// The addresses at which the guest on a thread can fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Running {
+pub(crate) enum FaultRange {
     /// None: host code runs.
     Nothing,
     /// Those of a memory that starts here; 0 is no memory.
@@ -42,12 +42,12 @@ pub(crate) enum Running {
 
 thread_local! {
     // A signal handler may read it: no destructor, and initialised at compile time.
-    static RUNNING: Cell<Running> = const { Cell::new(Running::Nothing) };
+    static RUNNING: Cell<FaultRange> = const { Cell::new(FaultRange::Nothing) };
 }
 
 /// Runs `work`, in which this thread can fault at these addresses.
-pub(crate) fn while_running<T>(what: Running, work: impl FnOnce() -> T) -> T {
-    struct Restore(Running);
+pub(crate) fn while_running<T>(what: FaultRange, work: impl FnOnce() -> T) -> T {
+    struct Restore(FaultRange);
     impl Drop for Restore {
         fn drop(&mut self) {
             RUNNING.set(self.0);
@@ -172,10 +172,10 @@ unsafe extern "C" fn dispatch(signal: c_int, info: *mut libc::siginfo_t, context
     let (address, by_kernel) = unsafe { ((*info).si_addr() as usize, (*info).si_code > 0) };
     let of_guest = by_kernel
         && match RUNNING.get() {
-            Running::Nothing => false,
-            Running::Anywhere => true,
-            Running::Guest(_) if signal == libc::SIGFPE => true,
-            Running::Guest(memory) => {
+            FaultRange::Nothing => false,
+            FaultRange::Anywhere => true,
+            FaultRange::Guest(_) if signal == libc::SIGFPE => true,
+            FaultRange::Guest(memory) => {
                 memory != 0 && (memory..memory.saturating_add(REACH)).contains(&address)
             }
         };

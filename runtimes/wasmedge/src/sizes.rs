@@ -11,7 +11,7 @@
 //! `memory.grow` is therefore a call of the host. A size that the memory had before it gets by
 //! opening what is still mapped there, all zero by then ([`GrowthSteps`]).
 //!
-//! The interface gives out the address of the limits. The place of the number in them is
+//! The interface returns the address of the limits. The place of the number in them is
 //! transcribed from `ast/type.h` of WasmEdge 0.17 and verified once per process: a module is run
 //! whose memory grew and was made smaller again. With a library that fails this, nothing shrinks,
 //! and the instance is replaced after a call that grew its memory.
@@ -123,11 +123,11 @@ fn verify(minimum: usize) -> Result<(), &'static str> {
 ///
 /// The memory must be of a live instance.
 unsafe fn pages(memory: Memory) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the memory is alive.
     unsafe { ffi::WasmEdge_MemoryInstanceGetPageSize(memory.as_ptr()) }
 }
 
-/// Start and limits of a memory of so many pages, where they are laid out as is known.
+/// Start and limits of a memory with this number of pages; `None` if the layout is unknown.
 ///
 /// # Safety
 ///
@@ -136,7 +136,7 @@ unsafe fn parts(memory: Memory, pages: u64) -> Option<(*mut u8, NonNull<LimitRec
     if refusal().is_some() {
         return None;
     }
-    // SAFETY: asks for addresses of a live memory, of which zero bytes are looked at.
+    // SAFETY: the memory is alive; a length of zero asks for the address alone.
     let (base, limits) = unsafe {
         let ty = ffi::WasmEdge_MemoryInstanceGetMemoryType(memory.as_ptr());
         (
@@ -145,19 +145,19 @@ unsafe fn parts(memory: Memory, pages: u64) -> Option<(*mut u8, NonNull<LimitRec
         )
     };
     let known = NonNull::new(limits.cast_mut().cast::<LimitRecord>())?;
-    // SAFETY: the limits are the live memory's.
+    // SAFETY: the limits are those of the live memory.
     let is_found = !base.is_null() && unsafe { ffi::WasmEdge_LimitGetMin(limits) } == pages;
     is_found.then_some((base, known))
 }
 
-/// What is kept of a memory behind its size.
+/// The pages of a memory behind its size.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    /// Up to this offset, pages that are behind the size are mapped, and zero.
+pub(crate) struct GrownPages {
+    /// Up to this offset, pages behind the size are mapped, and zero.
     end: Cell<usize>,
-    /// What opens and closes them, for code that checks no bounds.
+    /// Opens and closes them, for code that checks no bounds.
     steps: Option<RefCell<GrowthSteps>>,
-    /// Whether the memory ends with a region and keeps its size.
+    /// The memory ends with a region and keeps its size.
     fixed: bool,
     /// Its mappings; `None` without a memory.
     held: RefCell<Option<HeldMappings>>,
@@ -166,24 +166,20 @@ pub(crate) struct Kept {
 /// The addresses that WasmEdge reserves for a memory, and those that are accessible.
 const MAPPINGS: usize = 2;
 
-impl Kept {
-    /// Nothing is kept yet. What has no memory takes no mappings for it.
-    ///
-    /// # Errors
-    ///
-    /// When too few mappings would be left to the rest of the process.
+impl GrownPages {
+    /// No pages. Fails if too few mappings would be left to the rest of the process.
     pub(crate) fn new(closed: bool, fixed: bool, has_memory: bool) -> Result<Self> {
         let held = if has_memory { Some(HeldMappings::new(MAPPINGS)?) } else { None };
         let (end, steps) = (Cell::new(0), closed.then(RefCell::default));
         Ok(Self { end, steps, fixed, held: RefCell::new(held) })
     }
 
-    /// Takes a mapping for what a memory grows by. Whether there is one.
+    /// Takes a mapping for growth; `false` if there is none.
     fn hold_growth(&self) -> bool {
         self.held.borrow_mut().as_mut().is_none_or(HeldMappings::grow)
     }
 
-    /// Nothing is kept any more: what comes is another memory.
+    /// Forgets the pages, before another memory is used.
     pub(crate) fn forget(&self) {
         self.end.set(0);
         if let Some(steps) = &self.steps {
@@ -191,31 +187,31 @@ impl Kept {
         }
     }
 
-    /// What a thread has to have while the guest runs or its memory is used.
+    /// The rights that a thread needs while the guest runs or its memory is used.
     pub(crate) fn rights(&self) -> Rights {
         self.steps.as_ref().map_or_else(Rights::default, |steps| steps.borrow().rights())
     }
 
-    /// Lets everybody use what is open. Whether the kernel does it.
+    /// Opens the memory to all threads; `false` if the kernel refuses.
     ///
     /// # Safety
     ///
     /// As for [`grow`](Self::grow), and `base` must be the memory's start.
     pub(crate) unsafe fn show(&self, base: *mut u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: `base` is the start of the live memory, of which no slice is alive.
         self.steps.as_ref().is_none_or(|steps| unsafe { steps.borrow_mut().unlock(base) }.is_ok())
     }
 
-    /// Makes a memory larger by so many pages, all zero; gives the number that it had, or `None`
-    /// where it must not grow so far, keeps its size, the kernel refuses, or too few mappings would
-    /// be left to the rest of the process.
+    /// Grows a memory by `more` zero pages, and returns the old number. `None` if that is more than
+    /// the maximum, the memory keeps its size, the kernel refuses, or too few mappings would be
+    /// left to the rest of the process.
     ///
     /// # Safety
     ///
     /// The memory must be of a live instance, always the same one between two calls of
     /// [`forget`](Self::forget), and no slice of it may be alive.
     pub(crate) unsafe fn grow(&self, memory: Memory, more: u32) -> Option<u32> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the memory is of a live instance.
         let pages = unsafe { pages(memory) };
         if more == 0 {
             return Some(pages as u32);
@@ -225,18 +221,18 @@ impl Kept {
         }
         let wanted = pages + u64::from(more);
         let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
-        // SAFETY: the caller's promise; a part that is kept was a part of the memory before.
+        // SAFETY: as for this function; the kept pages were part of the memory before.
         let done = is_kept && unsafe { self.open(memory, pages, wanted) };
         if is_kept && !done && self.steps.is_some() {
-            // WasmEdge would map it anew, and what makes it clean knows nothing of that.
+            // WasmEdge would map new pages, unknown to the resetter.
             return None;
         }
         if !done {
-            // SAFETY: the caller's promise.
+            // SAFETY: as for this function, with the memory's start.
             if !unsafe { self.show(start_of(memory) as *mut u8) } {
                 return None;
             }
-            // SAFETY: the memory lives. What it maps over is zero, as what it maps.
+            // SAFETY: the memory is alive. The pages that it replaces are zero, as the new ones.
             let grown =
                 unsafe { ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), u64::from(more)) };
             api::check(grown).ok()?;
@@ -247,46 +243,42 @@ impl Kept {
         Some(pages as u32)
     }
 
-    /// Gives a memory a size that it had before. Whether that was done.
+    /// Restores a size that a memory had before; `false` if that is impossible.
     ///
     /// # Safety
     ///
     /// As for [`grow`](Self::grow).
     unsafe fn open(&self, memory: Memory, pages: u64, wanted: u64) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the memory is of a live instance.
         let Some((base, known)) = (unsafe { parts(memory, pages) }) else { return false };
         let (size, wanted_size) = (pages as usize * WASM_PAGE, wanted as usize * WASM_PAGE);
         let is_open = self.steps.as_ref().is_none_or(|steps| {
-            // SAFETY: the range was a part of the memory before, and is still mapped: `reset` has
-            // closed it. Nobody has a slice of it. What runs the guest has the rights.
+            // SAFETY: the range was part of the memory before, and is still mapped: `reset` closed
+            // it. No slice of it is alive. The thread that runs the guest has the rights.
             unsafe { steps.borrow_mut().open(base, size, wanted_size) }.is_ok()
         });
         if is_open {
-            // SAFETY: the limits are a part, which is not constant, of the live memory, and laid
-            // out as was found; nobody else uses the memory.
+            // SAFETY: the limits are a mutable part of the live memory, with a verified layout, and
+            // nobody else uses the memory.
             unsafe { (*known.as_ptr()).minimum = wanted };
         }
         is_open
     }
 
-    /// Makes a memory clean by what looks after its first `size` bytes, with its region, and of
-    /// that size; `false` where that cannot be done, and the memory is not to be used any more.
+    /// Resets a memory to its clean content, with its region, and to `size` bytes. `false` if that
+    /// is impossible, and the memory must not be used any more; so it must not after an error.
     ///
     /// # Safety
     ///
     /// As for [`grow`](Self::grow). Nothing of the instance may run, the memory must have had
-    /// `size` bytes, and `resetter` must be that of its start.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory is not to be used then.
+    /// `size` bytes, and `resetter` must be installed at its start.
     pub(crate) unsafe fn reset(
         &self,
         memory: Memory,
         size: usize,
         resetter: Option<&mut Resetter>,
     ) -> Result<bool> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the memory is of a live instance.
         let pages = unsafe { pages(memory) };
         let grown = pages as usize * WASM_PAGE;
         if grown == size {
@@ -295,20 +287,20 @@ impl Kept {
             }
             if let Some(resetter) = resetter {
                 let own = resetter.template().size();
-                // SAFETY: as above. What lies behind may be closed: it is dropped at most. A
-                // region is left alone: behind a memory that does not grow is nothing to drop.
+                // SAFETY: the first `own` bytes are open, and nothing runs on them. Closed pages
+                // behind them are dropped at most, and none lie behind a region.
                 unsafe { resetter.reset_grown(own) }?;
             }
             return Ok(true);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the memory is of a live instance.
         let Some((base, known)) = (unsafe { parts(memory, pages) }) else { return Ok(false) };
         if grown < size {
             return Ok(false);
         }
-        // SAFETY: the range lies in the addresses that WasmEdge has reserved for this memory and
-        // has made accessible, and nobody reads or writes it meanwhile. Before the memory grew,
-        // it had no access either.
+        // SAFETY: WasmEdge has reserved the range for this memory and made it accessible, and
+        // nobody uses it meanwhile. Before the memory grew, it was not accessible either. The
+        // limits are as in `open`.
         unsafe {
             let (behind, length) = (base.add(size).cast(), grown - size);
             if let Some(resetter) = resetter {
@@ -320,7 +312,7 @@ impl Kept {
                 }
                 self.end.set(self.end.get().max(grown));
             } else {
-                // Nobody knows what was written.
+                // The written pages are unknown.
                 self.forget();
                 let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
                 let flags = flags | libc::MAP_ANONYMOUS;
@@ -331,7 +323,7 @@ impl Kept {
             }
             (*known.as_ptr()).minimum = (size / WASM_PAGE) as u64;
         }
-        // SAFETY: as above.
+        // SAFETY: the memory is of a live instance.
         Ok(unsafe { self::pages(memory) } as usize * WASM_PAGE == size)
     }
 }

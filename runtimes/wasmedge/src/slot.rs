@@ -2,9 +2,9 @@
 
 use crate::api::{self, Executor, Instance, NewMemory, Store};
 use crate::host::{self, Host, Import};
-use crate::module::Shared;
+use crate::module::SharedModule;
 use crate::rewrite::HOST;
-use crate::sizes::Kept;
+use crate::sizes::GrownPages;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::guest::MEMORY;
@@ -23,7 +23,7 @@ pub(crate) struct Slot {
     imports: Instance,
     _provided: Box<[Import]>,
     host: OwnedHost,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedModule>,
 }
 
 // SAFETY: the pointers lead to parts of the slot, which only its owner uses.
@@ -40,7 +40,7 @@ impl Drop for OwnedHost {
 }
 
 impl Slot {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+    pub(crate) fn new(shared: &Arc<SharedModule>) -> Result<Self> {
         let engine = shared.engine;
         let failed = || Error::runtime(engine, "set up an instance");
         let executor = Executor::new(&shared.settings).map_err(failed())?;
@@ -49,7 +49,7 @@ impl Slot {
         let info = shared.info();
         // Machine code checks no bounds.
         let closed = shared.code.executable > 0;
-        let kept = Kept::new(closed, shared.config.region.is_some(), info.memory.is_some())?;
+        let kept = GrownPages::new(closed, shared.config.region.is_some(), info.memory.is_some())?;
         let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
         // SAFETY: both are fields of this slot, dropped after all that can call them.
         let provided =
@@ -77,7 +77,7 @@ impl Slot {
         self.instance = None;
         if !self.shared.changes.memory_of_ours {
             // The next one has another memory.
-            self.kept().forget();
+            self.grown_pages().forget();
         }
         let module = self.shared.code.module().ok_or(Error::Misuse("the module is gone"))?;
         // SAFETY: what the store offers is dropped after the instance.
@@ -121,9 +121,9 @@ impl Slot {
         unsafe { self.host.0.as_mut() }.state()
     }
 
-    pub(crate) fn kept(&self) -> &Kept {
+    pub(crate) fn grown_pages(&self) -> &GrownPages {
         // SAFETY: shared only, as in the host functions.
-        unsafe { self.host.0.as_ref() }.kept()
+        unsafe { self.host.0.as_ref() }.grown_pages()
     }
 
     pub(crate) fn start_clock(&self) {
@@ -131,7 +131,7 @@ impl Slot {
         unsafe { self.host.0.as_ref() }.start(Clock::start(self.shared.config.deadline));
     }
 
-    pub(crate) fn take_stop(&self) -> Option<host::Stop> {
+    pub(crate) fn take_stop(&self) -> Option<host::HostStop> {
         // SAFETY: shared only, as in the host functions.
         unsafe { self.host.0.as_ref() }.take_stop()
     }

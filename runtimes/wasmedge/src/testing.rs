@@ -3,7 +3,7 @@
 use crate::api::{self, Ast, Executor, Settings, Source, Store};
 use crate::engine::{Mode, WasmEdge};
 use crate::signals;
-use crate::signals::{Running, while_running};
+use crate::signals::{FaultRange, while_running};
 use touchstone_executor::MeasuredEngine;
 use wasmedge_sys::ffi;
 
@@ -48,7 +48,7 @@ fn trap_often(bytes: &[u8], calls: usize) -> Result<(), String> {
     let function = instance.function("trap").ok_or("there is no function 'trap'")?;
     for _ in 0..calls {
         // SAFETY: the function is of the live instance, and takes and gives nothing.
-        let ended = while_running(Running::Anywhere, || unsafe {
+        let ended = while_running(FaultRange::Anywhere, || unsafe {
             api::check(ffi::WasmEdge_ExecutorInvoke(
                 executor.as_ptr(),
                 function.as_ptr(),

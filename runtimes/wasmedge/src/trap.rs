@@ -1,16 +1,16 @@
 //! WasmEdge's failures: a guest's trap or a host's failure.
 
 use crate::api::Failure;
-use crate::host::Stop;
+use crate::host::HostStop;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
 /// The trap of a failed call; an error if it is no trap of the guest. `stop` is the reason that a
 /// host function left.
 #[cold]
-pub(crate) fn sort(engine: &'static str, failure: Failure, stop: Option<Stop>) -> Result<Trap> {
+pub(crate) fn sort(engine: &'static str, failure: Failure, stop: Option<HostStop>) -> Result<Trap> {
     match (stop, failure.code()) {
-        (Some(Stop::Trap(trap)), _) => Ok(trap),
-        (Some(Stop::Panic(reason)), _) => {
+        (Some(HostStop::Trap(trap)), _) => Ok(trap),
+        (Some(HostStop::Panic(reason)), _) => {
             Err(Error::runtime(engine, "run a host function")(reason))
         }
         (None, Some(code)) => match kind(code) {

@@ -1,4 +1,4 @@
-//! A process without addresses for another memory: WasmEdge then gives out memories that lie
+//! A process without addresses for another memory: WasmEdge then returns memories that lie
 //! nowhere, which nobody may use.
 //!
 //! Each engine is tried in a process of its own: this test's program, started again with a variable

@@ -109,7 +109,7 @@ fn a_memory_grows_from_its_first_size_in_each_call() {
     everywhere(|name, module| {
         let mut guest = Guest::new(name, module);
         for round in 0..400 {
-            // For so many calls without growth, that pages are let go.
+            // Enough calls without growth to release pages.
             if !(100..380).contains(&round) {
                 let more = [1, 3, 0, 38, 7, 39, 2, 20][round % 8];
                 let before = if more == 39 { -1 } else { 2 };

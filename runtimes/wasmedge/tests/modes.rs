@@ -1,4 +1,4 @@
-//! What runs is what the engine says: machine code or not.
+//! The execution is the one that the engine names: machine code or not.
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};

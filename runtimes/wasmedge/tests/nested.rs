@@ -20,7 +20,7 @@ const OUTER: &str = r#"(module
         (i32.load (i32.const 131072)) (memory.size)))"#;
 const INNER: &str = r#"(module (memory 1)
     (func (export "f") (result i32) (i32.load (i32.const -4))))"#;
-/// What grows alike has keys from the third call on.
+/// Memories that grow alike have keys from the third call on.
 const CALLS: usize = 8;
 
 fn load(

@@ -1,7 +1,7 @@
 //! The two engines.
 
 use crate::fresh::FreshModule;
-use crate::module::{Shared, Translated};
+use crate::module::{SharedModule, Translated};
 use crate::raw;
 use crate::record;
 use crate::reuse::ReuseModule;
@@ -133,7 +133,7 @@ impl Engine for Wasmi {
     ) -> Result<Box<dyn Module>> {
         admit(self, strategy, guest, config)?;
         let translated: &Translated = artifact.open(self, guest, strategy, config)?;
-        let shared = Shared::new(self.id(), translated, guest, strategy, config)?;
+        let shared = SharedModule::new(self.id(), translated, guest, strategy, config)?;
         let module: Box<dyn Module> = match strategy.instance {
             InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, strategy)?),
             _ => Box::new(FreshModule::new(shared)),

@@ -1,6 +1,6 @@
 //! `interpreted`: a new store and instance each call.
 
-use crate::module::Shared;
+use crate::module::SharedModule;
 use crate::running::Running;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
@@ -8,10 +8,10 @@ use touchstone_executor::adapter::Fresh;
 use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module with a new instance for each call.
-pub(crate) struct FreshModule(Arc<Shared>);
+pub(crate) struct FreshModule(Arc<SharedModule>);
 
 impl FreshModule {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedModule>) -> Self {
         Self(shared)
     }
 }

@@ -23,14 +23,14 @@ use touchstone_executor::{Error, Result};
 use wasmi::{AsContextMut, Memory, MemoryType, Store, StoreContextMut};
 
 /// The data of a store, for the host functions.
-pub(crate) struct State {
+pub(crate) struct StoreState {
     pub(crate) host: HostState,
     /// The guest's memory, once it is instantiated or lent.
     pub(crate) memory: Option<Memory>,
     pub(crate) clock: Clock,
 }
 
-impl State {
+impl StoreState {
     pub(crate) fn new(host: HostState) -> Self {
         Self { host, memory: None, clock: Clock::default() }
     }
@@ -39,7 +39,7 @@ impl State {
 /// A store with the memory that is lent to it, if one is.
 pub(crate) struct Home {
     // Dropped in this order (rule 1). In a box, because it is large and homes are moved.
-    store: Box<Store<State>>,
+    store: Box<Store<StoreState>>,
     lent: Option<Lent>,
 }
 
@@ -55,7 +55,7 @@ struct Lent {
 impl Home {
     /// A store without a memory of Touchstone's.
     pub(crate) fn new(engine: &wasmi::Engine, host: HostState) -> Self {
-        Self { store: Box::new(Store::new(engine, State::new(host))), lent: None }
+        Self { store: Box::new(Store::new(engine, StoreState::new(host))), lent: None }
     }
 
     /// Lends the store a memory of Touchstone's, once. wasmi would write zeros to all of the
@@ -110,7 +110,8 @@ impl Home {
         Ok(self)
     }
 
-    /// Resets the lent memory to the template's content and size. After an error it must not be used.
+    /// Resets the lent memory to the template's content and size. After an error it must not be
+    /// used.
     pub(crate) fn reset(&mut self) -> Result<()> {
         let Some(Lent { resetter: Some(resetter), memory, record: Some(record), .. }) =
             &mut self.lent
@@ -144,11 +145,11 @@ impl Home {
         Some(self.lent.as_ref()?.memory.data_ptr(&*self.store) as usize)
     }
 
-    pub(crate) fn store(&mut self) -> StoreContextMut<'_, State> {
+    pub(crate) fn store(&mut self) -> StoreContextMut<'_, StoreState> {
         self.store.as_context_mut()
     }
 
-    pub(crate) fn state(&mut self) -> &mut State {
+    pub(crate) fn state(&mut self) -> &mut StoreState {
         self.store.data_mut()
     }
 }

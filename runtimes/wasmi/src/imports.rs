@@ -1,6 +1,6 @@
 //! The imports of a module: host functions, and stubs for functions that this host does not have.
 
-use crate::home::State;
+use crate::home::StoreState;
 use crate::trap::carry;
 use std::sync::Arc;
 use touchstone_executor::guest::{FunctionImport, MEMORY};
@@ -49,7 +49,7 @@ impl Imports {
     /// The imports in a store, by position: a module may import one name with two types.
     pub(crate) fn define(
         &self,
-        store: &mut StoreContextMut<'_, State>,
+        store: &mut StoreContextMut<'_, StoreState>,
         memory: Option<Memory>,
     ) -> Vec<Extern> {
         self.0
@@ -66,7 +66,7 @@ impl Imports {
 }
 
 fn missing(
-    store: &mut StoreContextMut<'_, State>,
+    store: &mut StoreContextMut<'_, StoreState>,
     name: &Arc<(String, String)>,
     ty: &FuncType,
 ) -> Func {
@@ -77,10 +77,10 @@ fn missing(
     })
 }
 
-type Guest<'a> = Caller<'a, State>;
+type Guest<'a> = Caller<'a, StoreState>;
 type Answer<T> = Result<T, wasmi::Error>;
 
-fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Func {
+fn host_function(store: &mut StoreContextMut<'_, StoreState>, function: HostFunction) -> Func {
     match function {
         HostFunction::Malloc => Func::wrap(store, move |mut guest: Guest<'_>, size: u32| {
             let size = parameters([size.into()]);
@@ -114,7 +114,7 @@ fn host_function(store: &mut StoreContextMut<'_, State>, function: HostFunction)
 }
 
 /// A function with parameters of any number and type.
-fn untyped(store: &mut StoreContextMut<'_, State>, function: HostFunction) -> Func {
+fn untyped(store: &mut StoreContextMut<'_, StoreState>, function: HostFunction) -> Func {
     let Signature { params, results } = function.signature();
     let number = |ty: &ValueType| match ty {
         ValueType::I64 => ValType::I64,

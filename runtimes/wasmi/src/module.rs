@@ -63,7 +63,7 @@ impl Translated {
 }
 
 /// The parts that all instances of a loaded module share.
-pub(crate) struct Shared {
+pub(crate) struct SharedModule {
     pub(crate) engine: &'static str,
     pub(crate) codes: Arc<Codes>,
     pub(crate) imports: Imports,
@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     config: Config,
 }
 
-impl Shared {
+impl SharedModule {
     pub(crate) fn new(
         engine: &'static str,
         translated: &Translated,

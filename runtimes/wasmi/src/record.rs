@@ -11,7 +11,7 @@
 //! that is written there must be the one that the interface then shows. In a version of wasmi where
 //! one of these does not hold, the strategies that need the record are unsupported.
 
-use crate::home::State;
+use crate::home::StoreState;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::Config;
@@ -38,11 +38,11 @@ unsafe impl Send for Record {}
 impl Record {
     /// The record of the store's first memory, which has been made; `None` if the layout is
     /// unknown.
-    pub(crate) fn of_first(store: &mut Store<State>) -> Option<Self> {
+    pub(crate) fn of_first(store: &mut Store<StoreState>) -> Option<Self> {
         Self::at(store, layout().ok()?)
     }
 
-    fn at(store: &mut Store<State>, layout: RecordLayout) -> Option<Self> {
+    fn at(store: &mut Store<StoreState>, layout: RecordLayout) -> Option<Self> {
         let store = std::ptr::from_mut(store).cast::<*mut usize>();
         // SAFETY: a word of a store of this type, which holds the pointer to its memories.
         let place = NonNull::new(unsafe { store.add(layout.pointer).read() })?;
@@ -75,10 +75,10 @@ fn layout() -> Result<RecordLayout, &'static str> {
 /// Finds the places, and verifies that a size that is written there is the memory's.
 fn find() -> Result<RecordLayout, &'static str> {
     const REFUSED: &str = "a memory cannot be made or grown";
-    let state = State::new(HostState::new(None, &Config::default()));
+    let state = StoreState::new(HostState::new(None, &Config::default()));
     let mut store = Box::new(Store::new(&Engine::default(), state));
     let address = (&raw mut *store).expose_provenance();
-    let of_store = || words(address, size_of::<Store<State>>());
+    let of_store = || words(address, size_of::<Store<StoreState>>());
     let buffer = Box::leak(vec![0; 3 * WASM_PAGE].into_boxed_slice());
     let before = of_store()?;
     let memory = Memory::new_static(&mut *store, MemoryType::new(0, Some(3)), buffer)
@@ -143,7 +143,7 @@ mod tests {
         // What it holds is not the record's business: wasmi makes zero what it opens.
         let buffer: &'static mut [u8] = Box::leak(vec![9; 5 << 16].into_boxed_slice());
         let base = buffer.as_mut_ptr();
-        let state = State::new(HostState::new(None, &Config::default()));
+        let state = StoreState::new(HostState::new(None, &Config::default()));
         let mut store = Store::new(&Engine::default(), state);
         let memory = Memory::new_static(&mut store, MemoryType::new(0, Some(5)), buffer).unwrap();
         let mut record = Record::of_first(&mut store).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::code::SharedCode;
 use crate::home::Home;
-use crate::module::Shared;
+use crate::module::SharedModule;
 use crate::running::{Buffers, Running};
 use crate::snapshot::Snapshot;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct ReuseModule(Arc<Recipe>);
 
 /// The parts of instances and their reset.
 struct Recipe {
-    shared: Arc<Shared>,
+    shared: Arc<SharedModule>,
     strategy: Strategy,
     reset: ResetMethod,
     /// The clean memory, if the module's bytes determine it. All instances then share one image.
@@ -28,7 +28,7 @@ struct Recipe {
 }
 
 impl ReuseModule {
-    pub(crate) fn new(shared: Arc<Shared>, strategy: Strategy) -> Result<Self> {
+    pub(crate) fn new(shared: Arc<SharedModule>, strategy: Strategy) -> Result<Self> {
         let reset = strategy.memory.reset_method();
         let info = shared.info();
         let template = match info.memory {
@@ -42,7 +42,7 @@ impl ReuseModule {
 }
 
 /// Refuses a memory that is not mapped as the strategy's name says.
-fn check_mapping(shared: &Shared, strategy: Strategy, home: &Home) -> Result<()> {
+fn check_mapping(shared: &SharedModule, strategy: Strategy, home: &Home) -> Result<()> {
     let (Some(base), Some(template)) = (home.address(), home.template()) else {
         return Ok(());
     };
@@ -67,7 +67,7 @@ impl Module for ReuseModule {
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok(Box::new(Reused::<Live>::new(&self.0)))
+        Ok(Box::new(Reused::<ResetInstance>::new(&self.0)))
     }
 
     /// Probes the mapping of an empty memory, instead of each instance's: reading the list of
@@ -122,7 +122,7 @@ impl Module for ReuseModule {
 }
 
 /// An instance with its clean state.
-struct Live {
+struct ResetInstance {
     engine: &'static str,
     running: Running,
     snapshot: Snapshot,
@@ -130,7 +130,7 @@ struct Live {
     _code: SharedCode,
 }
 
-impl Resident for Live {
+impl Resident for ResetInstance {
     type Shared = Recipe;
     type Live = Running;
 

@@ -1,7 +1,7 @@
 //! A guest that is instantiated, and the calls on it.
 
-use crate::home::{Home, State};
-use crate::module::Shared;
+use crate::home::{Home, StoreState};
+use crate::module::SharedModule;
 use crate::trap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,14 +52,14 @@ pub(crate) struct Running {
     pub(crate) home: Home,
     pub(crate) instance: wasmi::Instance,
     memory: Option<Memory>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedModule>,
     buffers: Buffers,
 }
 
 impl Running {
     /// Instantiates a module of the home's engine, and runs the start function.
     pub(crate) fn instantiate(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedModule>,
         module: &wasmi::Module,
         mut home: Home,
         mut buffers: Buffers,
@@ -141,7 +141,7 @@ impl Running {
 
 /// Calls in slices of fuel, and stops the guest at its deadline.
 fn metered(
-    mut store: StoreContextMut<'_, State>,
+    mut store: StoreContextMut<'_, StoreState>,
     func: &Func,
     params: &[Val],
     results: &mut [Val],
@@ -164,10 +164,10 @@ fn metered(
 }
 
 impl Disposable for Running {
-    type Shared = Shared;
+    type Shared = SharedModule;
     type Kept = Buffers;
 
-    fn new(shared: &Arc<Shared>, kept: Option<Buffers>) -> Result<Self> {
+    fn new(shared: &Arc<SharedModule>, kept: Option<Buffers>) -> Result<Self> {
         let code = shared.codes.first();
         let home = Home::new(&code.engine, shared.host());
         Self::instantiate(shared, &code.module, home, kept.unwrap_or_default())

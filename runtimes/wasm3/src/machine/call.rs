@@ -1,7 +1,7 @@
 //! Calling exported functions.
 
 use super::Machine;
-use super::trap::Stop;
+use super::trap::RunStop;
 use std::ffi::c_void;
 use touchstone_executor::{Error, Reference, Result, Trap, TrapKind, Value, ValueType};
 use wasm3_sys as ffi;
@@ -100,9 +100,9 @@ impl Machine {
         };
         match ended {
             Ok(()) => Ok(Ok(())),
-            Err(Stop::ByHost) => Ok(Err(self.take_trap())),
-            Err(Stop::Trap(trap)) => Ok(Err(trap)),
-            Err(Stop::Failure(reason)) => {
+            Err(RunStop::ByHost) => Ok(Err(self.take_trap())),
+            Err(RunStop::Trap(trap)) => Ok(Err(trap)),
+            Err(RunStop::Failure(reason)) => {
                 self.broken = true;
                 Err(failed(reason))
             }

@@ -18,7 +18,7 @@ unsafe extern "C" {
 }
 
 /// The user data of a runtime, for the host functions.
-pub(super) struct State {
+pub(super) struct MachineState {
     pub(super) host: HostState,
     pub(super) program: Arc<Program>,
     pub(super) lent: Option<Lent>,
@@ -64,7 +64,7 @@ pub(super) unsafe fn resize(runtime: *mut Runtime, pages: u32) -> bool {
 /// # Safety
 ///
 /// Runtime and state must be alive and of one machine, without references into either.
-pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut State, delta: u32) -> bool {
+pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut MachineState, delta: u32) -> bool {
     // SAFETY: both are alive, without references; Wasm3 resizes only memories of its own.
     unsafe {
         let old = (*runtime).memory.num_pages;
@@ -89,7 +89,7 @@ pub(super) unsafe extern "C" fn enter(
     slots: *mut u64,
     _memory: *mut c_void,
 ) -> *const c_void {
-    let state: *mut State;
+    let state: *mut MachineState;
     let import: &Import;
     // SAFETY: Wasm3 passes on the pointers of `new` and `link`, whose targets outlive the runtime.
     unsafe {
@@ -117,7 +117,7 @@ pub(super) unsafe extern "C" fn enter(
 /// As in `enter`.
 unsafe fn answer(
     runtime: *mut Runtime,
-    state: *mut State,
+    state: *mut MachineState,
     import: &Import,
     slots: *mut u64,
 ) -> Result<(), Trap> {

@@ -204,9 +204,9 @@ pub(super) struct Module {
 }
 
 /// A copy of a structure of Wasm3's, which consists of numbers and pointers.
-struct Seen<T>(Vec<usize>, PhantomData<T>);
+struct CopyOf<T>(Vec<usize>, PhantomData<T>);
 
-impl<T> Seen<T> {
+impl<T> CopyOf<T> {
     fn at(address: *const T, what: &'static str) -> Result<Self, &'static str> {
         const { assert!(align_of::<T>() == align_of::<usize>()) };
         let words = size_of::<T>() / size_of::<usize>();
@@ -214,7 +214,7 @@ impl<T> Seen<T> {
     }
 }
 
-impl<T> Deref for Seen<T> {
+impl<T> Deref for CopyOf<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -245,7 +245,7 @@ static MODULE: &[u8] = &[
 ];
 
 /// Facts about a runtime with [`MODULE`], known without these structures.
-struct Known {
+struct KnownRuntime {
     runtime: *mut Runtime,
     module: *mut Module,
     environment: *mut c_void,
@@ -259,7 +259,7 @@ struct Known {
 
 /// Loads [`MODULE`] and compares what is known of it with what is found; the error names the field.
 /// `change` is for tests.
-fn verify(change: impl FnOnce(&mut Known)) -> Result<(), &'static str> {
+fn verify(change: impl FnOnce(&mut KnownRuntime)) -> Result<(), &'static str> {
     let environment = OwnedEnvironment::new("wasm3").map_err(|_| "m3_NewEnvironment")?;
     let mut userdata = 0_u8;
     let userdata = (&raw mut userdata).cast();
@@ -273,7 +273,7 @@ fn verify(change: impl FnOnce(&mut Known)) -> Result<(), &'static str> {
             ffi::m3_FreeRuntime(runtime);
             return Err("m3_LoadModule");
         }
-        let mut known = Known {
+        let mut known = KnownRuntime {
             runtime: runtime.cast(),
             module: module.cast(),
             environment: environment.raw().cast(),
@@ -291,18 +291,18 @@ fn verify(change: impl FnOnce(&mut Known)) -> Result<(), &'static str> {
 }
 
 /// Compares; `data` is the first byte of the memory.
-fn check(known: &Known, data: *const u8) -> Result<(), &'static str> {
+fn check(known: &KnownRuntime, data: *const u8) -> Result<(), &'static str> {
     let is = |holds, what| if holds { Ok(()) } else { Err(what) };
-    let runtime = Seen::at(known.runtime, "M3Runtime")?;
+    let runtime = CopyOf::at(known.runtime, "M3Runtime")?;
     is(runtime.environment == known.environment, "M3Runtime.environment")?;
     is(runtime.modules == known.module, "M3Runtime.modules")?;
-    let environment = Seen::at(known.environment.cast::<Environment>(), "M3Environment")?;
+    let environment = CopyOf::at(known.environment.cast::<Environment>(), "M3Environment")?;
     let mut of_results = environment.ret_func_types.iter().enumerate();
     let all = of_results.all(|(ty, found)| found.is_null() == (ty == VECTOR));
     is(all, "M3Environment.retFuncTypes")?;
     is(environment.num_func_types as usize >= TYPES - 1, "M3Environment.numFuncTypes")?;
     for page in [environment.pages_released, runtime.pages_open, runtime.pages_full] {
-        let plausible = || Seen::at(page, "M3CodePage").map(|page| page.is_plausible());
+        let plausible = || CopyOf::at(page, "M3CodePage").map(|page| page.is_plausible());
         is(page.is_null() || plausible()?, "M3CodePage")?;
     }
     is(runtime.userdata == known.userdata, "M3Runtime.userdata")?;
@@ -315,19 +315,19 @@ fn check(known: &Known, data: *const u8) -> Result<(), &'static str> {
     is(memory.page_size as usize == WASM_PAGE, "M3Memory.pageSize")?;
     is(memory.num_pages == known.pages, "M3Memory.numPages")?;
     is(memory.mallocated.wrapping_add(1).cast_const().cast() == data, "M3Memory.mallocated")?;
-    let header = Seen::at(memory.mallocated, "M3MemoryHeader")?;
+    let header = CopyOf::at(memory.mallocated, "M3MemoryHeader")?;
     is(header.runtime == known.runtime, "M3MemoryHeader.runtime")?;
     is(header.length == known.pages as usize * WASM_PAGE, "M3MemoryHeader.length")?;
     let end = runtime.stack.wrapping_add(runtime.num_stack_slots as usize);
     is(header.max_stack == end, "M3MemoryHeader.maxStack")?;
-    let module = Seen::at(known.module, "M3Module")?;
+    let module = CopyOf::at(known.module, "M3Module")?;
     is(module.runtime == known.runtime, "M3Module.runtime")?;
     is(module.environment == runtime.environment, "M3Module.environment")?;
     let wasm = MODULE.as_ptr_range();
     is(module.wasm_start == wasm.start && module.wasm_end == wasm.end, "M3Module.wasm")?;
     is(module.num_functions == known.functions, "M3Module.functions")?;
     is(module.num_tables == 1, "M3Module.numTables")?;
-    let table = Seen::at(module.tables, "M3Table")?;
+    let table = CopyOf::at(module.tables, "M3Table")?;
     is((table.size, table.max_size) == known.table, "M3Table.size")?;
     is(!table.elements.is_null(), "M3Table.elements")
 }
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn another_layout_is_refused_by_the_name_of_its_field() {
-        let refused = |change: fn(&mut Known)| verify(change).unwrap_err();
+        let refused = |change: fn(&mut KnownRuntime)| verify(change).unwrap_err();
         assert_eq!(refused(|known| known.value_stack += 8), "M3Runtime.numStackSlots");
         assert_eq!(refused(|known| known.pages = 2), "M3Memory.numPages");
         assert_eq!(refused(|known| known.functions = 2), "M3Module.functions");
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(refused(|known| known.userdata = std::ptr::null_mut()), "M3Runtime.userdata");
         // The kernel reads what is not there.
         assert_eq!(refused(|known| known.runtime = std::ptr::null_mut()), "M3Runtime");
-        let later = |known: &mut Known| known.runtime = known.runtime.wrapping_byte_add(8);
+        let later = |known: &mut KnownRuntime| known.runtime = known.runtime.wrapping_byte_add(8);
         assert_eq!(refused(later), "M3Runtime.environment");
     }
 }

@@ -6,7 +6,7 @@
 //! 1. **Wasm3's pointers do not dangle.** The module's bytes, the imports and the state lie behind
 //!    pointers that [`Handle`] owns; its `Drop` frees the runtime first. The environment is dropped
 //!    after the handle.
-//! 2. **No reference is held across a call into Wasm3.** State and memory are always reached
+//! 2. **No reference is held across a call into Wasm3.** MachineState and memory are always reached
 //!    through the pointers, here and in the host functions, and returned references borrow the
 //!    machine.
 //! 3. **A memory of Touchstone's never reaches `realloc` or `free`.** Its maximum is always its
@@ -29,11 +29,11 @@ mod snapshot;
 pub(crate) mod stack;
 mod trap;
 
-use crate::module::{Program, Shared};
+use crate::module::{Program, SharedModule};
 use crate::rewrite::{HOST, import_name};
 use call::Function;
 pub(crate) use environment::Environment;
-use host::{State, bytes, enter, grow};
+use host::{MachineState, bytes, enter, grow};
 use layout::{MemoryHeader, Module, Runtime};
 pub(crate) use lent::Lent;
 use snapshot::Snapshot;
@@ -42,7 +42,7 @@ use std::sync::Arc;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{Error, Result, TrapKind};
-use trap::{Stop, text, translate};
+use trap::{RunStop, text, translate};
 use wasm3_sys as ffi;
 
 /// Bytes of a guest's stack of values: the default of the bindings, and wasmi's.
@@ -52,7 +52,7 @@ pub(crate) const VALUE_STACK: u32 = 1 << 20;
 struct Handle {
     runtime: *mut Runtime,
     module: *mut Module,
-    state: *mut State,
+    state: *mut MachineState,
     /// Wasm3's own memory, while Touchstone's replaces it.
     own_memory: *mut MemoryHeader,
 }
@@ -81,7 +81,7 @@ pub(crate) struct Machine {
     // Dropped in this order (rule 1).
     handle: Handle,
     environment: Environment,
-    shared: Arc<Shared>,
+    shared: Arc<SharedModule>,
     snapshot: Option<Snapshot>,
     /// Exported functions by handle, found at their first call.
     functions: Vec<Function>,
@@ -97,10 +97,10 @@ impl Machine {
     /// # Errors
     ///
     /// [`Error::Instantiation`] if a segment does not fit.
-    pub(crate) fn new(environment: Environment, shared: &Arc<Shared>) -> Result<Self> {
+    pub(crate) fn new(environment: Environment, shared: &Arc<SharedModule>) -> Result<Self> {
         let program = &shared.program;
         let failed = |reason| Error::runtime(program.engine, "load the module")(reason);
-        let state = Box::into_raw(Box::new(State {
+        let state = Box::into_raw(Box::new(MachineState {
             host: shared.host(),
             program: Arc::clone(program),
             lent: None,
@@ -227,9 +227,9 @@ impl Machine {
         let result = unsafe { ffi::m3_RunStart(self.handle.module.cast()) };
         match self.ended(result) {
             Ok(()) => Ok(()),
-            Err(Stop::ByHost) => Err(Error::Instantiation { trap: self.take_trap() }),
-            Err(Stop::Trap(trap)) => Err(Error::Instantiation { trap }),
-            Err(Stop::Failure(reason)) => {
+            Err(RunStop::ByHost) => Err(Error::Instantiation { trap: self.take_trap() }),
+            Err(RunStop::Trap(trap)) => Err(Error::Instantiation { trap }),
+            Err(RunStop::Failure(reason)) => {
                 self.broken = true;
                 Err(failed(self, reason))
             }
@@ -255,7 +255,7 @@ impl Machine {
         Ok(())
     }
 
-    fn state(&mut self) -> &mut State {
+    fn state(&mut self) -> &mut MachineState {
         // SAFETY: alive as long as the handle; no host function runs while `self` is borrowed.
         unsafe { &mut *self.handle.state }
     }
@@ -295,14 +295,14 @@ impl Machine {
         self.handle.runtime.cast()
     }
 
-    fn ended(&self, result: ffi::M3Result) -> Result<(), Stop> {
+    fn ended(&self, result: ffi::M3Result) -> Result<(), RunStop> {
         if result.is_null() {
             return Ok(());
         }
         // SAFETY: results are static strings.
         let said = unsafe { text(result) };
         Err(match translate(result, &said) {
-            Stop::Failure(reason) => Stop::Failure(self.detail(reason)),
+            RunStop::Failure(reason) => RunStop::Failure(self.detail(reason)),
             stop => stop,
         })
     }

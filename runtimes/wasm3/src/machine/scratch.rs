@@ -96,7 +96,7 @@ unsafe fn give_back(Range { start, end }: Range<*mut u8>) {
 mod tests {
     use super::super::Environment as Owned;
     use super::*;
-    use crate::module::{Prepared, Shared};
+    use crate::module::{Prepared, SharedModule};
     use touchstone_executor::Config;
     use touchstone_executor::abi::{self, Abi};
     use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -138,7 +138,7 @@ mod tests {
         let (strategy, config) = ("instance_reuse_tracked".parse().unwrap(), Config::default());
         for eager in [false, true] {
             let prepared = Prepared::new("wasm3", eager, &guest, strategy, &config).unwrap();
-            let shared = Shared::new("wasm3", &prepared, &guest, strategy, &config).unwrap();
+            let shared = SharedModule::new("wasm3", &prepared, &guest, strategy, &config).unwrap();
             let environment = Owned::new("wasm3").unwrap();
             let mut machine = Machine::new(environment, &shared).unwrap();
             assert!(resident(&machine) > 0);

@@ -8,7 +8,7 @@ use wasm3_sys::M3Result;
 pub(super) static STOPPED: &CStr = c"stopped by a host function";
 
 /// The end of a call that did not return.
-pub(super) enum Stop {
+pub(super) enum RunStop {
     /// By a host function; the trap is in the state.
     ByHost,
     Trap(Trap),
@@ -17,15 +17,15 @@ pub(super) enum Stop {
 }
 
 /// Translates a result that is not null.
-pub(super) fn translate(result: M3Result, text: &str) -> Stop {
+pub(super) fn translate(result: M3Result, text: &str) -> RunStop {
     if result == STOPPED.as_ptr() {
-        return Stop::ByHost;
+        return RunStop::ByHost;
     }
     match kind(result) {
-        Some(kind) => Stop::Trap(kind.into()),
+        Some(kind) => RunStop::Trap(kind.into()),
         None => match text.strip_prefix("[trap] ") {
-            Some(text) => Stop::Trap(Trap::with_detail(TrapKind::Other, text)),
-            None => Stop::Failure(text.to_owned()),
+            Some(text) => RunStop::Trap(Trap::with_detail(TrapKind::Other, text)),
+            None => RunStop::Failure(text.to_owned()),
         },
     }
 }

@@ -1,8 +1,7 @@
-//! What the build scripts of everything that links libwasmedge tell cargo.
+//! Link arguments for all that links libwasmedge.
 //!
-//! A library that was prepared in a folder of the project's is not found by
-//! programs on their own, and may need a newer C library than the system's,
-//! which then lies beside it together with its loader.
+//! Programs do not find a library in a folder of the project. It may also need a newer C library
+//! than the system's, which then lies beside it with its loader.
 
 use std::path::Path;
 
