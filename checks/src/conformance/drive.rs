@@ -121,6 +121,11 @@ impl Stage<'_> {
                 self.enter(name.as_deref(), slot);
                 verdict
             }
+            Task::Call { expected, .. }
+                if expected.is_exhaustion() && !self.engine.capabilities().recursion =>
+            {
+                not_driven("endless recursion: it ends the process on this engine")
+            }
             Task::Call { module, call, expected } => match self.slot(module.as_deref()) {
                 Some(slot) => match &mut *slot.borrow_mut() {
                     Ok(running) => running.take(call, expected),

@@ -14,6 +14,16 @@ pub enum Expected {
     Traps(String),
 }
 
+/// The message of scripts for an exhausted stack.
+const EXHAUSTED: &str = "call stack exhausted";
+
+impl Expected {
+    /// `true` for the trap of endless recursion.
+    pub fn is_exhaustion(&self) -> bool {
+        matches!(self, Self::Traps(message) if message == EXHAUSTED)
+    }
+}
+
 /// An expected value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
@@ -201,7 +211,7 @@ pub fn is_meant(message: &str, kind: &TrapKind) -> bool {
         "integer overflow" | "invalid conversion to integer" => &[TrapKind::BadArithmetic],
         "out of bounds memory access" => &[TrapKind::MemoryOutOfBounds],
         "out of bounds table access" => &[TrapKind::TableOutOfBounds],
-        "call stack exhausted" => &[TrapKind::StackOverflow],
+        EXHAUSTED => &[TrapKind::StackOverflow],
         // The index is out of bounds; the message alone would allow a null entry.
         message if message.starts_with("undefined element") => {
             &[TrapKind::TableOutOfBounds, TrapKind::BadIndirectCall]

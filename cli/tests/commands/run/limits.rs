@@ -194,3 +194,28 @@ fn no_terminal_no_escapes() {
         assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b));
     }
 }
+
+/// WasmEdge does not limit recursion: the end of its worker is a result as well.
+#[test]
+fn endless_recursion_is_a_row_of_each_engine() {
+    let folder = Folder::new();
+    let guest = folder.module(
+        r#"(module (global $depth (mut i32) (i32.const 0))
+          (func $f (export "f")
+            (call $f) (global.set $depth (i32.add (global.get $depth) (i32.const 1)))))"#,
+    );
+    let engines = ["--backend", "^(wasmi|wasmedge_aot)$", "--strategy", "instance_reuse"];
+    let ran = touchstone(&[&["run", &guest, "--call", "f", "--json"][..], &engines].concat());
+    let lines = ran.lines();
+    assert!(!lines.is_empty());
+    for line in lines {
+        match line["backend"].as_str() {
+            Some("wasmedge_aot") => {
+                assert_eq!(line["status"], "crashed", "{line}");
+                let reason = line["reason"].as_str().unwrap();
+                assert!(reason.contains("was killed by SIG"), "{line}");
+            }
+            _ => assert_eq!(line["trap"], "call stack exhausted", "{line}"),
+        }
+    }
+}
