@@ -24,7 +24,7 @@ pub enum ToSide {
     Open {
         /// The comparison.
         of: Box<Match>,
-        /// Whether this is the subject.
+        /// `true` for the subject.
         is_subject: bool,
         /// Time of the interference probe on a clean core, ns.
         probe_ns: u64,
@@ -41,7 +41,7 @@ pub enum ToSide {
 /// failed.
 pub type FromSide = Result<Answer, (Status, String)>;
 
-/// What a side made.
+/// The rounds of a side.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// The plan of its rounds.
@@ -150,7 +150,7 @@ impl Side for Remote {
 
 /// The settings of a contest.
 pub struct Contest<'a> {
-    /// What is compared.
+    /// The comparison.
     pub of: Match,
     /// Starts the process of the subject.
     pub subject: &'a dyn Fn() -> Result<Command>,

@@ -33,7 +33,7 @@ pub enum Asked<A> {
     Stopped,
 }
 
-/// What a process may take.
+/// Limits of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Memory, bytes.

@@ -40,7 +40,7 @@ pub(super) struct Compare {
     /// Treat differences of up to this many per cent as equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0)]
     threshold: f64,
-    /// Call the export of this case [default: the empty call]
+    /// Call the export of this case, or of <case>_from_<guest> [default: the empty call]
     #[arg(long)]
     case: Option<String>,
     /// Call this guest [default: the first of the case]
@@ -115,15 +115,16 @@ impl Compare {
         b: (&str, Means),
     ) -> Result<Match> {
         let cases = case::built_in()?;
-        let case = match &self.case {
-            Some(name) => case::find(&cases, name)?,
+        let (case, guest) = match &self.case {
+            Some(name) => case::find_work(&cases, name)?,
             None => {
                 let empty = cases.iter().find(|case| case.role == Some(Role::EmptyCall));
-                empty.context("there is no case with an empty call; name a case with --case")?
+                let none = "there is no case with an empty call; name a case with --case";
+                (empty.context(none)?, None)
             }
         };
         let guest = match &self.guest {
-            None => &case.guests[0],
+            None => guest.unwrap_or(&case.guests[0]),
             Some(name) => case.guest(name)?,
         };
         let contender = |(name, means): (&str, Means)| {

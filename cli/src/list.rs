@@ -44,9 +44,13 @@ impl List {
         let Known { plan, mut guests, .. } = Known::load()?;
         // The state that each guest can change.
         let (mut lines, mut changes) = (Vec::new(), BTreeSet::new());
-        for cell in filter.select("no cell", &plan.cells, |cell| cell.name())? {
+        for cell in plan.select(&filter)? {
             let module = guests.of_case(&cell.case, &cell.guest)?;
-            changes.insert(format!("{} can change: {}\n", cell.guest, module.info().changeable()));
+            changes.insert(format!(
+                "{} can change: {}\n",
+                cell.key.guest,
+                module.info().changeable()
+            ));
             lines.push(line(cell, &module));
         }
         let refused = plan.refusals.iter().filter(|_| self.filter.is_none()).map(refusal);

@@ -15,10 +15,10 @@ use touchstone::terminal::{complain, print};
 /// Compares executors with their peers, in turns, and prints one line per row.
 ///
 /// The rows are those of benches/comparisons.toml with the purpose `peers`. A line has eight
-/// tab-separated fields: case, guest, threads, strategy, reference, ratio, low, high.
-/// The ratio of these lines is how many times faster the strategy is than the reference; the
-/// records hold times slower than the baseline. A row without a time has "-" for numbers
-/// and a ninth field with the reason.
+/// tab-separated fields: case, guest, threads, strategy, reference, ratio, low, high. The ratio of
+/// these lines is the time of the reference over that of the strategy; the records hold the
+/// inverse, times slower than the baseline. A row without a time has "-" for numbers and a ninth
+/// field with the reason.
 ///
 /// Exits with 1 when an output was wrong or a row failed.
 #[derive(Debug, clap::Args)]

@@ -37,7 +37,7 @@ impl Repeat {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = Filter::new(Some(&self.filter))?;
         let Known { plan, guests, .. } = Known::load()?;
-        let cells = filter.select("no cell", &plan.cells, |cell| cell.name())?;
+        let cells = plan.select(&filter)?;
         let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
         let mut lab = Lab::new(guests, config_for(most));
         let [own, kernel] =

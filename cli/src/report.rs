@@ -17,7 +17,8 @@ use touchstone_report::{self as report, Options, Written};
 /// of them are written, so a failure leaves the old report complete.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Report {
-    /// Read the benchmarks' records from FILE, and the other records from the files beside it [default: the project's records/records.jsonl]
+    /// Read the benchmarks' records from FILE, and the other records from the files beside it
+    /// [default: the project's records/records.jsonl]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
     /// Write the page to FILE and keep the text outside its markers [default: BENCHMARK.md of
@@ -40,8 +41,8 @@ pub(super) struct Report {
     /// Read what the charts show from FILE [default: the project's benches/charts.toml]
     #[arg(long, value_name = "FILE")]
     charts: Option<PathBuf>,
-    /// Read the explanations of numbers that break a rule of the publishing gate from FILE [default:
-    /// the project's benches/explanations.toml]
+    /// Read the explanations of numbers that break a rule of the publishing gate from FILE
+    /// [default: the project's benches/explanations.toml]
     #[arg(long, value_name = "FILE")]
     explanations: Option<PathBuf>,
     /// Write the page even if rules of the publishing gate are broken, and list them at the end

@@ -190,6 +190,20 @@ pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
     })
 }
 
+/// The case of a name, or of `<case>_from_<guest>` with the guest, as cells and comparisons print
+/// it. Fails with similar names if there is none.
+pub fn find_work<'a>(cases: &'a [Case], name: &str) -> Result<(&'a Case, Option<&'a GuestName>)> {
+    let case = find(cases, name);
+    match (case, name.rsplit_once("_from_")) {
+        (Ok(case), _) => Ok((case, None)),
+        (Err(_), Some((name, guest))) => {
+            let case = find(cases, name)?;
+            Ok((case, Some(case.guest(guest)?)))
+        }
+        (Err(error), None) => Err(error),
+    }
+}
+
 /// The cases of the project.
 pub fn built_in() -> Result<Vec<Case>> {
     load_all(default_folder())

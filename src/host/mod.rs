@@ -19,7 +19,7 @@ const CODECS: [&str; 2] = ["wasm-serde-json", "wasm-serde-toml"];
 /// A module's memory may grow to 1 GiB: enough for most, and not enough to exhaust a machine.
 const MAX_PAGES: u32 = 16_384;
 
-/// What a host is made of.
+/// The offer of a host.
 pub struct Offer<'a> {
     /// The folder of the contracts.
     pub contracts: &'a Path,

@@ -2,7 +2,7 @@
 
 use crate::case::init::InitError;
 use crate::case::{Case, GuestName, Guests, Without, hex};
-use crate::plan::cores;
+use crate::plan::{Filter, cores};
 use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts, preference};
 use anyhow::Result;
 use std::sync::Arc;
@@ -45,6 +45,12 @@ impl Cell {
     pub fn name(&self) -> String {
         self.key.name(self.case.title(&self.guest))
     }
+
+    /// `true` if a filter selects the cell, by its name or by its name without a title, which
+    /// comparisons print.
+    pub fn is_selected(&self, filter: &Filter) -> bool {
+        filter.matches(&self.name()) || filter.matches(&self.key.name(None))
+    }
 }
 
 /// The cells and refusals of cases and engines on this machine.
@@ -58,6 +64,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The cells that a filter selects. Fails with similar names if it selects none.
+    pub fn select(&self, filter: &Filter) -> Result<Vec<&Cell>> {
+        let all = self.cells.iter();
+        let selected: Vec<&Cell> = all.filter(|cell| cell.is_selected(filter)).collect();
+        match selected.is_empty() {
+            true => filter.select("no cell", &self.cells, |cell| cell.name()),
+            false => Ok(selected),
+        }
+    }
+
     /// Crosses cases with engines. Fails if a guest is missing, differs from its listed digest, or
     /// cannot be pre-initialised as its case says.
     pub fn new(

@@ -143,7 +143,7 @@ impl Job {
                 rows.select(&selection.purposes, cases, engines, &plan, &selection.filter)?;
             compares.retain(|compare| selection.has(&compare.subject));
         }
-        let is_meant = |cell: &Cell| selection.filter.matches(&cell.name()) && selection.has(cell);
+        let is_meant = |cell: &Cell| cell.is_selected(&selection.filter) && selection.has(cell);
         let cells: Vec<Cell> = plan.cells.iter().filter(|cell| is_meant(cell)).cloned().collect();
         if cells.is_empty() && compares.is_empty() {
             let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();

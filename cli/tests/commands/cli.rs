@@ -63,7 +63,26 @@ fn list_is_a_table_for_people_and_takes_a_filter() {
     let starts: Vec<_> = out.lines().take(3).map(|line| line.find("test_runtime")).collect();
     assert_eq!(starts[1], starts[2]);
     assert!(out.lines().last().unwrap().ends_with(" cells"), "{out}");
-    assert!(out.contains("test-runtime can change: memory ("), "{out}");
+    assert!(out.contains("test_runtime can change: memory ("), "{out}");
+}
+
+#[test]
+fn commands_take_the_names_that_other_commands_print() {
+    let titled = "^records/karmem/write 10000/wasmi_interpreted/1_threads$";
+    let untitled = "^karmem_write_10000_from_records/wasmi_interpreted/1_threads$";
+    let listed = touchstone(&["list", titled]).well();
+    assert!(listed.contains("karmem_write_10000"), "{listed}");
+    assert_eq!(touchstone(&["list", untitled]).well(), listed);
+    // The guest is looked for only after the case was found.
+    for (case, guests) in [
+        ("karmem_write_10000_from_records", "records"),
+        ("serde_json_noop_from_json-module", "json_module"),
+        ("serde_json_noop_from_json_module", "json_module"),
+    ] {
+        let (a, b) = ("wasmi_interpreted", "wasmi_instance_reuse");
+        touchstone(&["compare", a, b, "--case", case, "--guest", "none"])
+            .refused(&["has no guest 'none'", guests]);
+    }
 }
 
 #[test]
