@@ -1,22 +1,18 @@
 //! How long each page that is kept has not been needed, and when to let it go.
 //!
-//! A page that stays mapped costs a comparison on every reset (tens of
-//! nanoseconds); one that was let go costs a fault when it is written again
-//! (a microsecond, two with a signal). So a page is kept for some resets after
-//! its last change. A page that was let go and came back soon shows that the patience was
-//! too short: when most of them do, it is doubled. When few do, it is halved again. Other
-//! pages that come say nothing about it: a call that always writes new ones is not helped
-//! by keeping the old ones.
+//! A page that stays mapped costs a comparison on every reset (tens of nanoseconds); one that was
+//! let go costs a fault when it is written again (a microsecond, two with a signal). So a page is
+//! kept for some resets after its last change. If most pages that were let go come back soon, that
+//! number is doubled; if few do, it is halved again. Other new pages say nothing about it.
 //!
-//! A page that every call writes, but always with the value that it has on a
-//! clean instance, looks like one that nobody writes. It is let go and comes back
-//! until the patience is so long that this costs nothing worth speaking of.
+//! A page that every call writes, but always with its clean content, looks like one that nobody
+//! writes. It is let go and comes back until it is kept for so long that this hardly costs anything.
 
 use crate::padded::Padded;
 
 /// Resets without a change after which a page is let go, at first.
-pub(super) const PATIENCE: u16 = 5;
-/// The most that patience grows to.
+pub(super) const KEPT_FOR: u16 = 5;
+/// The largest number that this grows to.
 const LONGEST: u16 = 2560;
 /// Pages that come back within so many resets came back soon: for so long it would
 /// not have cost more to keep them than to fault on them again.
@@ -28,15 +24,15 @@ const LEFT: u16 = 1 << 15;
 /// Pages whose ages lie in one block.
 const BLOCK: usize = 256;
 
-/// What a memory's pages did in the calls before.
+/// The history of a memory's pages.
 #[derive(Debug)]
 pub(super) struct Ages {
-    /// For each page of the memory: 0 when it is not kept, 1 when the last call changed
-    /// it, else one more than the number of resets since; with [`LEFT`] when it was let go.
-    /// Written in every reset, hence padded. A block is made when one of its pages is kept: most memories are large and
-    /// keep few.
+    /// For each page of the memory: 0 when it is not kept, 1 when the last call changed it, else
+    /// one more than the number of resets since; with [`LEFT`] when it was let go. Written in every
+    /// reset, hence padded. A block is made when one of its pages is kept: most memories are large
+    /// and keep few.
     pages: Vec<Option<Box<Padded<[u16; BLOCK]>>>>,
-    patience: u16,
+    kept_for: u16,
     /// Resets so far.
     now: u32,
     /// How many pages were let go last.
@@ -47,7 +43,7 @@ pub(super) struct Ages {
     new: usize,
 }
 
-/// What is to become of a page.
+/// The fate of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Keep,
@@ -56,7 +52,7 @@ pub(super) enum Verdict {
 
 impl Ages {
     pub(super) fn new() -> Self {
-        Self { pages: Vec::new(), patience: PATIENCE, now: 0, let_go: 0, came_back: 0, new: 0 }
+        Self { pages: Vec::new(), kept_for: KEPT_FOR, now: 0, let_go: 0, came_back: 0, new: 0 }
     }
 
     /// A reset begins, in a memory of so many pages.
@@ -93,10 +89,10 @@ impl Ages {
             return Verdict::Keep;
         }
         *age = ((*age).max(1) + 1).min(LEFT - 1);
-        if *age <= self.patience { Verdict::Keep } else { Verdict::LetGo }
+        if *age <= self.kept_for { Verdict::Keep } else { Verdict::LetGo }
     }
 
-    /// Whether the last call that was reset had changed a page.
+    /// `true` if the last call that was reset had changed a page.
     pub(super) fn is_changed(&self, page: usize) -> bool {
         matches!(self.pages.get(page / BLOCK), Some(Some(ages)) if ages[page % BLOCK] == 1)
     }
@@ -130,10 +126,10 @@ impl Ages {
     /// So many pages were let go in this reset, of which each [left](Self::leave): time to
     /// judge what came of the last ones.
     pub(super) fn let_go(&mut self, pages: usize) {
-        self.patience = if self.came_back * 2 > self.let_go && self.let_go > 0 {
-            (self.patience * 2).min(LONGEST)
+        self.kept_for = if self.came_back * 2 > self.let_go && self.let_go > 0 {
+            (self.kept_for * 2).min(LONGEST)
         } else {
-            (self.patience / 2).max(PATIENCE)
+            (self.kept_for / 2).max(KEPT_FOR)
         };
         self.let_go = u32::try_from(pages).unwrap_or(u32::MAX);
         self.came_back = 0;
@@ -161,8 +157,8 @@ impl Ages {
     }
 
     /// Resets without a change that a page is kept for now.
-    pub(super) fn patience(&self) -> u16 {
-        self.patience
+    pub(super) fn kept_for(&self) -> u16 {
+        self.kept_for
     }
 }
 
@@ -197,16 +193,16 @@ mod tests {
     fn one_use_is_forgotten_before_the_tenth_call() {
         let mut ages = Ages::new();
         let gone = play(&mut ages, [true].into_iter().chain([false; 20]));
-        assert_eq!(gone, [usize::from(PATIENCE)]);
+        assert_eq!(gone, [usize::from(KEPT_FOR)]);
     }
 
     #[test]
     fn what_comes_back_soon_is_kept_for_longer() {
         let mut ages = Ages::new();
         let gone = play(&mut ages, (0..80).map(|index| index % 8 == 0));
-        // After the second regret, patience is longer than the pause.
+        // The second time, pages are kept for longer than the pause.
         assert!(gone.len() <= 2, "{gone:?}");
-        assert!(ages.patience() > 8);
+        assert!(ages.kept_for() > 8);
     }
 
     /// A heavy call now and then must not tax the light ones in between.
@@ -216,7 +212,7 @@ mod tests {
             let mut ages = Ages::new();
             let gone = play(&mut ages, (0..10 * pause).map(|index| index % pause == 0));
             assert_eq!(gone.len(), 10, "every {pause} calls");
-            assert_eq!(ages.patience(), PATIENCE);
+            assert_eq!(ages.kept_for(), KEPT_FOR);
         }
     }
 
@@ -236,26 +232,26 @@ mod tests {
             if !left.is_empty() {
                 ages.let_go(left.len());
             }
-            assert!(kept.len() <= usize::from(PATIENCE));
+            assert!(kept.len() <= usize::from(KEPT_FOR));
             assert_eq!(ages.kept(), kept.len());
         }
-        assert_eq!(ages.patience(), PATIENCE);
+        assert_eq!(ages.kept_for(), KEPT_FOR);
     }
 
     #[test]
-    fn patience_shrinks_when_nothing_comes_back() {
+    fn kept_for_shrinks_when_nothing_comes_back() {
         let mut ages = Ages::new();
         play(&mut ages, (0..80).map(|index| index % 8 == 0));
-        let long = ages.patience();
+        let long = ages.kept_for();
         for _ in 0..6 {
             play(&mut ages, (0..1000).map(|index| index == 0));
         }
-        assert!(ages.patience() < long);
-        assert_eq!(ages.patience(), PATIENCE);
+        assert!(ages.kept_for() < long);
+        assert_eq!(ages.kept_for(), KEPT_FOR);
     }
 
     #[test]
-    fn patience_is_doubled_where_more_than_half_come_back_and_is_halved_again() {
+    fn kept_for_is_doubled_where_more_than_half_come_back_and_is_halved_again() {
         let mut ages = Ages::new();
         // Of four pages that were let go, so many come back, and all are let go again.
         let mut reset = |come_back| {
@@ -263,17 +259,17 @@ mod tests {
             (0..come_back).for_each(|page| assert_eq!(ages.seen(page, true), Verdict::Keep));
             (0..4).for_each(|page| ages.leave(page));
             ages.let_go(4);
-            ages.patience()
+            ages.kept_for()
         };
         assert_eq!([4, 2, 3, 3, 3].map(&mut reset), [5, 5, 10, 20, 40]);
         assert_eq!([2, 0, 0, 0].map(&mut reset), [20, 10, 5, 5]);
         assert_eq!([4; 11].map(&mut reset)[8..], [LONGEST; 3]);
-        assert_eq!(PATIENCE, 5);
+        assert_eq!(KEPT_FOR, 5);
     }
 
-    /// What comes back was let go longer ago: that says nothing about the last ones.
+    /// Pages that come back were let go longer ago, which says nothing about the last ones.
     #[test]
-    fn patience_stays_where_nothing_was_let_go() {
+    fn kept_for_stays_where_nothing_was_let_go() {
         let mut ages = Ages::new();
         for _ in 0..3 {
             ages.next(1);
@@ -281,7 +277,7 @@ mod tests {
             ages.leave(0);
             ages.let_go(0);
         }
-        assert_eq!(ages.patience(), PATIENCE);
+        assert_eq!(ages.kept_for(), KEPT_FOR);
     }
 
     #[test]
@@ -312,6 +308,6 @@ mod tests {
         let mut ages = Ages::new();
         ages.now = u32::MAX - 3;
         let gone = play(&mut ages, [true].into_iter().chain([false; 20]));
-        assert_eq!(gone, [usize::from(PATIENCE)]);
+        assert_eq!(gone, [usize::from(KEPT_FOR)]);
     }
 }

@@ -39,10 +39,6 @@ impl Compare {
     }
 
     /// Makes `used` equal to `clean`; whether anything was another.
-    ///
-    /// # Panics
-    ///
-    /// When the two are not of the same length, or not of whole blocks.
     #[inline]
     pub(super) fn restore(self, used: &mut [u8], clean: &[u8]) -> bool {
         let (used, rest) = used.as_chunks_mut::<BLOCK>();
@@ -53,10 +49,6 @@ impl Compare {
     }
 
     /// Makes all of `used` zero; whether anything was not.
-    ///
-    /// # Panics
-    ///
-    /// When it is not of whole blocks.
     #[inline]
     pub(super) fn clear(self, used: &mut [u8]) -> bool {
         let (used, rest) = used.as_chunks_mut::<BLOCK>();
@@ -66,10 +58,6 @@ impl Compare {
     }
 
     /// Exchanges the contents of two pages; whether they differed.
-    ///
-    /// # Panics
-    ///
-    /// When the two are not of the same length, or not of whole blocks.
     #[inline]
     pub(super) fn exchange(self, one: &mut [u8], other: &mut [u8]) -> bool {
         let (one, rest) = one.as_chunks_mut::<BLOCK>();

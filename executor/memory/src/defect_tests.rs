@@ -1,5 +1,5 @@
-//! What hosts and guests did to memories that came back unclean, took what others
-//! need, or ended the process. One test for each defect that was found.
+//! Defects that were found, a test for each: memories came back unclean, took what others need, or
+//! ended the process.
 
 use super::*;
 use std::os::unix::process::ExitStatusExt;
@@ -387,7 +387,7 @@ fn a_handler_after_the_last_memory_comes_second_again() {
     assert!(memory.bytes_mut() == clean());
 }
 
-/// What is opened is two ranges to the kernel: that by which the memory has grown before, and the
+/// Two ranges of the kernel are opened: that by which the memory has grown before, and the
 /// rest, which the process may not have.
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and limits")]

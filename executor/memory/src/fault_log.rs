@@ -71,7 +71,7 @@ struct Log {
     _event: OwnedFd,
 }
 
-/// What a thread has.
+/// The log of a thread, or why it has none.
 enum State {
     New,
     Open(Log),
@@ -85,7 +85,7 @@ thread_local! {
     static IS_OFF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread has no log from now on, as if the kernel refused.
+/// `true` if this thread has no log from now on, as if the kernel refused.
 #[cfg(test)]
 pub(super) fn turn_off(off: bool) {
     IS_OFF.set(off);
@@ -101,7 +101,7 @@ pub(super) fn position() -> Option<u64> {
     })
 }
 
-/// Whether the log of this thread still ends at a position.
+/// `true` if the log of this thread still ends at a position.
 #[inline]
 pub(super) fn ends_at(position: u64) -> bool {
     with(|log| log.head() == position) == Some(true)
@@ -198,7 +198,7 @@ impl Log {
         self.word(DATA_HEAD).load(Ordering::Acquire)
     }
 
-    /// Lets the kernel overwrite everything up to now, once there is no room behind it.
+    /// Lets the kernel overwrite everything up to now, once the ring is full.
     #[inline]
     fn make_room(&self) {
         let (head, tail) = (self.head(), self.word(DATA_TAIL));
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// Whether this process may count page faults of user and kernel: the kernel is asked for
+    /// `true` if this process may count page faults of user and kernel: the kernel is asked for
     /// just that, in bytes of the test's own.
     fn is_granted() -> bool {
         // Kind and size, then the event; all else is zero.
@@ -270,9 +270,8 @@ mod tests {
     /// A memory; `None` where this process is granted no log.
     fn memory(pages: usize) -> Option<Mapping> {
         let size = pages * host_page();
-        let mapping = Mapping::new(size, size).unwrap();
-        // SAFETY: the range is the mapping's.
-        unsafe { super::super::pages::make_small(mapping.base(), size) }.unwrap();
+        let mut mapping = Mapping::new(size, size).unwrap();
+        mapping.exclusive().make_small(&(0..size)).unwrap();
         match position() {
             Some(_) => Some(mapping),
             None => {
@@ -381,8 +380,8 @@ mod tests {
             });
             assert_eq!(end.is_some(), faults < 40, "{faults} faults");
             assert!(end.is_none() || (0..most - 40).all(|page| seen.contains(&page)));
-            // SAFETY: the range is the mapping's, which nobody reads meanwhile.
-            unsafe { super::super::pages::discard(memory.base(), memory.accessible()) }.unwrap();
+            let size = memory.accessible();
+            memory.exclusive().discard(&(0..size)).unwrap();
         }
     }
 
@@ -396,8 +395,8 @@ mod tests {
             (0..500).for_each(|page| touch(&mut memory, page));
             let (pages, _) = pages_since(&memory, start).unwrap();
             assert!(pages.iter().copied().eq(0..500), "round {round}");
-            // SAFETY: the range is the mapping's, which nobody reads meanwhile.
-            unsafe { super::super::pages::discard(memory.base(), memory.accessible()) }.unwrap();
+            let size = memory.accessible();
+            memory.exclusive().discard(&(0..size)).unwrap();
         }
     }
 

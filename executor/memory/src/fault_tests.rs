@@ -1,4 +1,4 @@
-//! What the handler of SIGSEGV does when things are not as usual. Each test is a
+//! The handler of SIGSEGV when things are not as usual. Each test is a
 //! process of its own, because most of them end it, or spend what it has.
 
 use super::*;

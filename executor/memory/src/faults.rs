@@ -1,4 +1,4 @@
-//! Whether a thread had a page fault since a memory was reset on it.
+//! `true` if a thread had a page fault since a memory was reset on it.
 //!
 //! Right after a scan of a memory ([`pagemap`](super::pagemap)), the pages that can be
 //! written without a fault are those that the scan found: present, private and writable.
@@ -7,19 +7,28 @@
 //! faults of threads, it also says in which pages they were, and the list only grows by these.
 //! Elsewhere it counts them (`getrusage`).
 //!
-//! | what happens to a page | why it is not missed |
-//! |---|---|
-//! | the guest or the host writes a page that is not on the list | it faults: the log and the count move |
-//! | a system call of the thread copies to it: `read`, `recv` | the same |
-//! | a system call of the thread pins it and writes: `O_DIRECT`, `process_vm_writev`, `MADV_POPULATE_WRITE` | only the count moves. It is asked where the host had the [bytes](super::Memory::bytes_mut) of the memory; [`writable`](super::writable) makes the page one of the list before |
-//! | a page on the list is swapped out, migrated, merged (KSM) or write-protected | it is on the list |
-//! | the reset drops a page | the next write faults |
-//! | `fork` | the parent's pages are on its list; the child has another process number |
-//! | huge pages: `khugepaged` makes absent pages writable without a fault | these memories are mapped with `MADV_NOHUGEPAGE` |
-//! | another thread writes | [`UsedOn`], [`note_foreign_writes`] |
-//! | another process writes (`ptrace`, `process_vm_writev`), or an asynchronous kernel worker (`io_uring`) | missed: not to be done to these memories between two resets |
-//! | the process locks it (`mlock`, `mlockall(MCL_CURRENT)`), which makes absent pages writable | [`note_foreign_writes`], to be called after that on each thread that resets such memories. Growth of what is locked does the same: each scan of what a memory has grown by looks whether it is locked, and from then on every reset scans it |
-//! | the thread stops its events: `prctl(PR_TASK_PERF_EVENTS_DISABLE)` | missed where the kernel logs: not to be done |
+//! Why no write is missed:
+//!
+//! * A write of the guest or the host to a page that is not on the list faults, and the log and the
+//!   count move. So does a system call of the thread that copies to it (`read`, `recv`).
+//! * If a system call of the thread pins the page (`O_DIRECT`, `process_vm_writev`,
+//!   `MADV_POPULATE_WRITE`), only the count moves. It is asked where the host had the
+//!   [bytes](super::Memory::bytes_mut) of the memory; [`writable`](super::writable) puts the page
+//!   on the list before.
+//! * A page on the list may be swapped out, migrated, merged (KSM) or write-protected: it stays.
+//! * After a reset has dropped a page, the next write faults.
+//! * A forked child has another process number; the parent's pages are on its list.
+//! * `khugepaged` makes absent pages writable without a fault, but not in these memories, which are
+//!   mapped with `MADV_NOHUGEPAGE`.
+//! * Writes of other threads are the business of [`UsedOn`] and [`note_foreign_writes`].
+//! * Locking (`mlock`, `mlockall(MCL_CURRENT)`) makes absent pages writable: call
+//!   [`note_foreign_writes`] after it on each thread that resets such memories. Growth of locked
+//!   memory does the same, so each scan of a grown part looks whether it is locked, and from then
+//!   on every reset scans it.
+//!
+//! Missed, and therefore forbidden between two resets: writes of other processes (`ptrace`,
+//! `process_vm_writev`) and of asynchronous kernel workers (`io_uring`), and stopping the thread's
+//! events (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`).
 
 use super::{Mapping, ResetterMut, fault_log, host_page, process};
 use std::cell::Cell;
@@ -53,7 +62,7 @@ fn new_number() -> u64 {
 }
 
 /// Says that other threads may have written memories of kind
-/// [`ResetMethod::Gated`](super::ResetMethod::Gated) or [`ResetMethod::Auto`](super::ResetMethod::Auto) since this
+/// [`ResetMethod::Gated`](super::ResetMethod::Gated) since this
 /// thread reset them, or that the process has locked them (`mlock`, `mlockall`): the next reset of
 /// each on this thread asks the kernel what was written.
 pub fn note_foreign_writes() {
@@ -81,7 +90,7 @@ pub(crate) fn said() -> Option<u64> {
     u64::try_from(usage.ru_minflt + usage.ru_majflt).ok()
 }
 
-/// What a thread's faults are known by.
+/// The way in which a thread's faults are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Faults {
     /// How far its log goes.
@@ -106,7 +115,7 @@ impl Faults {
 pub(super) struct Mark {
     process: u64,
     thread: u64,
-    /// What the thread was told then.
+    /// The number that the thread was told then.
     told: u64,
     faults: Faults,
 }
@@ -124,13 +133,13 @@ impl Mark {
         Self::now().filter(|now| (now.process, now.told) == (self.process, self.told))
     }
 
-    /// Whether it is of the calling thread, in the process that it was made in.
+    /// `true` if it is of the calling thread, in the process that it was made in.
     #[inline]
     fn is_of_here(&self) -> bool {
         self.thread == thread() && process::number() == Some(self.process)
     }
 
-    /// Whether it is of the calling thread, which had no fault since.
+    /// `true` if it is of the calling thread, which had no fault since.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         self.is_of_here()
@@ -153,14 +162,14 @@ impl Mark {
     }
 }
 
-/// Whether the kernel logs the faults of this thread, so that most resets of kind
+/// `true` if the kernel logs the faults of this thread, so that most resets of kind
 /// [`ResetMethod::Gated`](super::ResetMethod::Gated) take no system call.
 #[must_use]
 pub fn are_logged() -> bool {
     fault_log::position().is_some()
 }
 
-/// Whether this kernel counts the faults of threads: a sandbox may answer without.
+/// `true` if this kernel counts the faults of threads: a sandbox may answer without.
 pub(super) fn is_counted() -> bool {
     static COUNTED: LazyLock<bool> = LazyLock::new(|| {
         let (Some(before), Ok(mut page)) = (said(), Mapping::new(host_page(), host_page())) else {
@@ -176,7 +185,7 @@ pub(super) fn is_counted() -> bool {
 /// The thread on which an instance uses its memory, from `prepare` to `finish`.
 ///
 /// An instance may be sent to another thread in between. A memory of
-/// kind [`ResetMethod::Gated`](super::ResetMethod::Gated) or [`ResetMethod::Auto`](super::ResetMethod::Auto), or one
+/// kind [`ResetMethod::Gated`](super::ResetMethod::Gated), or one
 /// that was told that its [use begins](super::Resetter::begin_use), is reset by the faults of one
 /// thread, so whoever implements an instance over such memories notes the thread of each step
 /// here.
@@ -198,7 +207,7 @@ impl UsedOn {
     #[must_use]
     pub fn of(resetter: ResetterMut<'_>) -> Self {
         let mut used_on = Self(Self::UNNEEDED);
-        if resetter.may_be_gated() {
+        if resetter.asks_threads() {
             used_on.note_for(resetter);
         }
         used_on
@@ -208,7 +217,7 @@ impl UsedOn {
     /// since.
     #[inline]
     pub fn follow(&mut self, resetter: ResetterMut<'_>) {
-        if !self.is_noted() && resetter.has_grown() {
+        if !self.is_noted() && resetter.lacks_notes() {
             self.note_for(resetter);
         }
     }
@@ -219,7 +228,7 @@ impl UsedOn {
         self.0 = Self::NOWHERE;
     }
 
-    /// Whether a memory asks.
+    /// `true` if a memory asks.
     #[inline]
     pub fn is_noted(&self) -> bool {
         self.0 != Self::UNNEEDED
@@ -274,7 +283,7 @@ mod tests {
         marks.find(Mark::holds).expect("a mark that holds")
     }
 
-    /// Whether something that writes a byte of an absent page moves the count, where it is asked.
+    /// `true` if something that writes a byte of an absent page moves the count, where it is asked.
     fn moves(write: impl FnOnce(&mut [u8])) -> bool {
         let size = 16 * host_page();
         let mut memory = Mapping::new(size, size).unwrap();
@@ -388,7 +397,7 @@ mod tests {
         let mut gated = memory(ResetMethod::Gated { limit });
         assert!(UsedOn::of(gated.resetter().unwrap()).is_noted());
         let mut memory = memory(ResetMethod::Tracked { limit });
-        if memory.resetter().unwrap().may_be_gated() {
+        if memory.resetter().unwrap().asks_threads() {
             // Other tests watch as many memories as there may be.
             return;
         }

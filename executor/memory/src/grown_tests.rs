@@ -1,4 +1,4 @@
-//! What memories know about the pages that were written where they have grown.
+//! Written pages of memories that have grown.
 
 use super::kind_tests::write;
 use super::tests::{SIZE, content, fresh};
@@ -136,10 +136,11 @@ fn what_is_locked_between_calls_is_reset() {
                     // SAFETY: the reservation of a memory of this test's own, whose content stays
                     // the same. The kernel refuses to fill what is closed, and locks it.
                     let is_locked = unsafe {
+                        let all = exclusive::Exclusive::new(base, SIZE, 3 * SIZE);
                         let first = libc::mlock(base.cast(), SIZE) == 0;
-                        assert_eq!(pages::is_locked(base, SIZE), first);
+                        assert_eq!(all.is_locked(&(0..SIZE)), first);
                         libc::mlock(base.cast(), 3 * SIZE);
-                        first && pages::is_locked(base.add(SIZE), SIZE)
+                        first && all.is_locked(&(SIZE..2 * SIZE))
                     };
                     if !is_locked {
                         eprintln!("not tested: this process may not lock so much memory");

@@ -31,18 +31,18 @@ impl Path {
         &self.ends[..self.count.min(MOST)]
     }
 
-    /// Whether all of it is known and as many keys are there.
+    /// `true` if all of it is known and as many keys are there.
     fn has_keys(&self) -> bool {
         (1..=MOST.min(keys::protection_keys())).contains(&self.count)
     }
 
-    /// Whether it is the start of another one.
+    /// `true` if it is the start of another one.
     fn starts(&self, other: &Self) -> bool {
         self.count <= other.count && other.ends[..self.count.min(MOST)] == *self.ends()
     }
 }
 
-/// What is behind the first size of a memory that grows in place.
+/// The part behind the first size of a memory that grows in place.
 ///
 /// All sizes are multiples of the host's page, and those of a memory of one address: what this
 /// type has set up belongs to it.
@@ -54,11 +54,11 @@ pub struct GrowthSteps {
     now: Path,
     /// Those of the last use in which there were any, or those that have keys.
     last: Path,
-    /// Whether each step of `last` has a key.
+    /// `true` if each step of `last` has a key.
     locked: bool,
     /// A mapping for each of these steps.
     held: Option<Held>,
-    /// Whether the kernel has done a part of what was asked, so that nobody knows what is open.
+    /// `true` if the kernel has done a part of what was asked, so that nobody knows what is open.
     broken: bool,
 }
 

@@ -1,6 +1,7 @@
-//! What a clean memory contains, and the same as a file in memory to be mapped.
+//! The content of a clean memory, also as a file in memory to be mapped.
 
 use super::compare::BLOCK;
+use super::exclusive::Exclusive;
 use super::host_page;
 use super::mapping::hold;
 use super::mappings::Held;
@@ -51,8 +52,8 @@ impl InitialContent {
         Ok(Self { parts, size })
     }
 
-    /// The reason why data in these places lies too scattered for an [`Image`]; `None` where it does
-    /// not. Zeros count as data.
+    /// The reason why data in these places lies too scattered for an [`Image`]; `None` where it
+    /// does not. Zeros count as data.
     #[must_use]
     pub fn scattered(places: impl IntoIterator<Item = Range<usize>>) -> Option<String> {
         let places: Vec<_> = places.into_iter().filter(|place| !place.is_empty()).collect();
@@ -315,32 +316,15 @@ impl Image {
         self.parts.iter().map(|part| part.pages.clone())
     }
 
-    /// Maps the image over the start of a memory that is all zero, copy-on-write.
-    ///
-    /// # Safety
-    ///
-    /// `base` must be the page-aligned start of a private anonymous mapping of the
-    /// caller's own that reaches as far as the content, and nothing may hold a
-    /// reference into it.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory must then not be used.
-    pub unsafe fn map_over(&self, base: *mut u8) -> Result<()> {
+    /// Maps the image over a memory that is all zero, copy-on-write. If the kernel refuses, the
+    /// memory must not be used.
+    pub(super) fn map_over(&self, memory: &mut Exclusive<'_>) -> Result<()> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         for part in &self.parts {
-            let (start, length) = (part.pages.start * host_page(), part.pages.len() * host_page());
-            // SAFETY: the caller owns the range that is replaced.
-            unsafe {
-                rustix::mm::mmap(
-                    base.add(start).cast(),
-                    length,
-                    ProtFlags::READ | ProtFlags::WRITE,
-                    MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE,
-                    &self.file,
-                    start as u64,
-                )
-            }
-            .map_err(Error::system("cannot map the image copy-on-write"))?;
+            let place = part.pages.start * host_page()..part.pages.end * host_page();
+            memory
+                .map(&place, &self.file, ProtFlags::READ | ProtFlags::WRITE, flags, place.start)
+                .map_err(Error::system("cannot map the image copy-on-write"))?;
         }
         Ok(())
     }
@@ -352,10 +336,6 @@ fn pages(touched: &[Touched]) -> Vec<Range<usize>> {
 
 /// Runs of pages with data in ascending order. Small gaps belong to them, and the smallest of the
 /// others where there are too many.
-///
-/// # Errors
-///
-/// The reason, if the content lies in too many places far apart.
 fn parts_of(pages: &[Range<usize>]) -> Result<Vec<Range<usize>>, String> {
     let page = host_page();
     let mut parts = joined(pages, GAP / page);

@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 /// Keys that this process takes at most. It leaves the others to other users.
 pub(super) const MOST: usize = 4;
 
-/// What the pages have that have no other key.
+/// The key of pages that have no other one.
 const NO_KEY: u32 = 0;
 
 /// The keys that the kernel gave to this process.
@@ -175,7 +175,7 @@ mod kernel {
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Whether threads have the register, and may read and write it.
+    /// `true` if threads have the register, and may read and write it.
     #[inline]
     pub(super) fn has_register() -> bool {
         static HAS: LazyLock<bool> = LazyLock::new(|| {
@@ -255,7 +255,7 @@ pub(super) fn deny_all() {
 mod tests {
     use super::*;
 
-    /// Whether the kernel gives keys to this process: it is asked for one more, which is given
+    /// `true` if the kernel gives keys to this process: it is asked for one more, which is given
     /// back.
     fn are_granted() -> bool {
         let none: libc::c_ulong = 0;

@@ -8,15 +8,14 @@
 //! those in place: [`Resident`](ResetMethod::Resident) asks the kernel on every reset,
 //! [`Gated`](ResetMethod::Gated) only when the thread's page faults since the last one do not tell,
 //! [`Tracked`](ResetMethod::Tracked) keeps a list that grows by a write fault when a page is
-//! written that was not in it yet. [`Auto`](ResetMethod::Auto) restores pages while calls
-//! write the same ones, and drops them while each call writes others.
+//! written that was not in it yet.
 //!
 //! | module | idea |
 //! |---|---|
 //! | `image` | what a clean memory contains, as a file to be mapped |
 //! | `mapping` | addresses with an accessible front |
 //! | `keys`, `growth` | opening what a memory grows by without system calls |
-//! | `pages` | what is done to pages |
+//! | `exclusive` | the proof that nobody else uses a memory, and what is done to its pages |
 //! | `compare` | storing only what differs |
 //! | `ages` | how long a page is kept that nobody writes |
 //! | `rule` | when keeping pages pays |
@@ -36,6 +35,7 @@ mod compare;
 #[cfg(test)]
 mod defect_tests;
 mod error;
+mod exclusive;
 mod fault_log;
 #[cfg(test)]
 mod fault_tests;
@@ -58,7 +58,6 @@ mod model;
 mod open_pages;
 mod padded;
 mod pagemap;
-mod pages;
 mod pool;
 mod process;
 mod region;

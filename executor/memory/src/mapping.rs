@@ -1,13 +1,14 @@
 //! A reserved range of addresses with an accessible front: a linear memory.
 
+use super::exclusive::Exclusive;
+use super::host_page;
 use super::mappings::Held;
-use super::{host_page, pages};
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::cell::Cell;
 
 thread_local! {
-    /// What [`Mapping::made`] gives.
+    /// The result of [`Mapping::made`].
     static MADE: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -24,28 +25,24 @@ pub struct Mapping {
     stays_open: bool,
     /// End of what was set apart behind the first size, see [`hide`](Self::hide).
     apart: usize,
-    /// Whether the kernel has refused what nobody could undo: what lies behind the end may be
+    /// `true` if the kernel has refused what nobody could undo: what lies behind the end may be
     /// open, or not zero.
     broken: bool,
-    /// What is accessible, the rest, and what else it is split into.
+    /// For what is accessible, the rest, and what else it is split into.
     held: HeldMappings,
 }
 
 /// Mappings for a memory.
-///
-/// # Errors
-///
-/// When too few would be left to the rest of the process.
 pub(super) fn hold(mappings: usize) -> Result<Held> {
     Held::new(mappings).ok_or_else(too_many)
 }
 
-/// The mappings of a memory, as long as this value lives. For one that a runtime has made: they count
-/// with those of Touchstone's memories.
+/// The mappings of a memory, as long as this value lives. For one that a runtime has made: they
+/// count with those of Touchstone's memories.
 #[derive(Debug)]
 pub struct HeldMappings {
     held: Held,
-    /// Whether one of them is for what the memory has grown by.
+    /// `true` if one of them is for what the memory has grown by.
     has_grown: bool,
 }
 
@@ -83,10 +80,6 @@ fn too_large() -> Error {
 }
 
 /// A size in whole host pages.
-///
-/// # Errors
-///
-/// When it is more than there are addresses.
 fn whole_pages(size: usize) -> Result<usize> {
     size.checked_next_multiple_of(host_page()).ok_or_else(too_large)
 }
@@ -205,31 +198,30 @@ impl Mapping {
         if low < high {
             // SAFETY: the range lies in the mapping that this value owns, and
             // `&mut self` says that nobody reads or writes it meanwhile.
-            unsafe {
-                let start = self.base.add(low);
-                if let Err(error) = rustix::mm::mprotect(start.cast(), high - low, protection) {
-                    // It may be several ranges to the kernel, of which it has changed the first.
-                    if protection.is_empty() {
-                        self.cannot_close(low);
-                    } else {
-                        let none = MprotectFlags::empty();
-                        self.broken = rustix::mm::mprotect(start.cast(), high - low, none).is_err();
-                    }
-                    return Err(Error::system("cannot change the size of a memory")(error));
-                }
+            let protect = |protection| unsafe {
+                rustix::mm::mprotect(self.base.add(low).cast(), high - low, protection)
+            };
+            if let Err(error) = protect(protection) {
+                // It may be several ranges to the kernel, of which it has changed the first.
                 if protection.is_empty() {
-                    (self.accessible, self.open) = (low, low);
-                    pages::discard(start, high - low).inspect_err(|_| self.broken = true)?;
+                    self.cannot_close(low);
                 } else {
-                    self.open = high;
+                    self.broken = protect(MprotectFlags::empty()).is_err();
                 }
+                return Err(Error::system("cannot change the size of a memory")(error));
+            }
+            if protection.is_empty() {
+                (self.accessible, self.open) = (low, low);
+                self.exclusive().discard(&(low..high)).inspect_err(|_| self.broken = true)?;
+            } else {
+                self.open = high;
             }
         }
         self.accessible = accessible;
         Ok(())
     }
 
-    /// Whether pages may be open that were to be closed, so that the memory must not be used any
+    /// `true` if pages may be open that were to be closed, so that the memory must not be used any
     /// more.
     pub(super) fn is_broken(&self) -> bool {
         self.broken
@@ -247,10 +239,11 @@ impl Mapping {
         if self.broken { Err(BROKEN) } else { Ok(()) }
     }
 
-    /// Gives a range a flag, by which it stays a range of its own to the kernel. Otherwise it merges
-    /// it with its neighbours and splits it off again each time, which takes longer than all the
-    /// rest. Only that is meant, so nothing is lost where it is refused. Huge pages are not for it either: what is reset by the faults of
-    /// a thread does without them, and would be another range.
+    /// Gives a range a flag, by which it stays a range of its own to the kernel. Otherwise it
+    /// merges it with its neighbours and splits it off again each time, which takes longer than all
+    /// the rest. Only that is meant, so nothing is lost where it is refused. Huge pages are not for
+    /// it either: what is reset by the faults of a thread does without them, and would be another
+    /// range.
     fn set_apart(&mut self, from: usize, end: usize) {
         for advice in [Advice::LinuxDontDump, Advice::LinuxNoHugepage] {
             // SAFETY: the range lies in the mapping that this value owns; its content and
@@ -295,6 +288,12 @@ impl Mapping {
             (self.accessible, self.open) = (accessible, accessible);
         }
         Ok(())
+    }
+
+    /// The memory, which nobody else uses.
+    pub(super) fn exclusive(&mut self) -> Exclusive<'_> {
+        // SAFETY: the mapping is this value's own, and borrowed mutably.
+        unsafe { Exclusive::new(self.base, self.accessible, self.reserved) }
     }
 
     /// The memory as bytes.

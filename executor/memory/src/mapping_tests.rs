@@ -63,7 +63,7 @@ fn pages_that_are_let_go_of_between_others_do_not_split_a_memory_without_bound()
     for (runs, stays_watched) in [(200, true), (300, false)] {
         let template = MemoryTemplate::new(InitialContent::zeroed(KEEP_RESIDENT), kind).unwrap();
         let mut memory = Memory::new(Some(&template), KEEP_RESIDENT, KEEP_RESIDENT).unwrap();
-        if memory.resetter().unwrap().may_be_gated() {
+        if memory.resetter().unwrap().asks_threads() {
             // Other tests watch as many memories as there may be.
             return;
         }
@@ -136,8 +136,7 @@ fn growing_further_each_time_takes_no_more_mappings() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_that_stays_open_is_as_clean() {
-    let left_out = |kind: &ResetMethod| matches!(kind, ResetMethod::Auto { .. });
-    for kind in kinds(KEEP_RESIDENT).filter(|kind| !left_out(kind)) {
+    for kind in kinds(KEEP_RESIDENT) {
         let template = template(kind);
         let memory = Memory::new(Some(&template), SIZE, 3 * SIZE).unwrap();
         let mut memory = memory.staying_open();
@@ -258,7 +257,7 @@ fn sizes_beyond_all_addresses_are_refused() {
     memory.bytes_mut().fill(1);
 }
 
-/// What makes a memory clean needs all that its template is for.
+/// A resetter needs all of the memory that its template is for.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn a_memory_stays_as_large_as_its_plan() {
@@ -274,7 +273,7 @@ fn a_memory_stays_as_large_as_its_plan() {
     }
 }
 
-/// What could not be closed is no part of the memory.
+/// A part that could not be closed does not belong to the memory.
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access")]
 fn nobody_gets_what_could_not_be_closed() {

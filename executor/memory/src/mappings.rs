@@ -1,12 +1,12 @@
 //! How many mappings the memories of this process take, all together.
 //!
-//! Linux allows a process so many mappings (`vm.max_map_count`); beyond that nobody's
-//! `mmap` succeeds, an allocator's neither. Each run of open pages in a memory takes
-//! two, until the kernel merges them again ([`make_joinable`](super::pages::make_joinable)).
-//! Above a quarter of what is allowed, memories give theirs back when they are
-//! reset; above a half, none gets more of them. No memory is made that would leave less than a
-//! sixteenth to the rest of the process, which would end at its next allocation, and none begins to
-//! grow that would leave less than half of that.
+//! Linux allows a process so many mappings (`vm.max_map_count`); beyond that nobody's `mmap`
+//! succeeds, an allocator's neither. Each run of open pages in a memory takes two, until the kernel
+//! merges them again ([`make_joinable`](super::exclusive::Exclusive::make_joinable)). Above a
+//! quarter of what is allowed, memories give theirs back when they are reset; above a half, none
+//! gets more of them. No memory is made that would leave less than a sixteenth to the rest of the
+//! process, which would end at its next allocation, and none begins to grow that would leave less
+//! than half of that.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -18,7 +18,7 @@ pub(super) const RUNS: usize = 256;
 pub(super) const FEW_RUNS: usize = 8;
 /// Mappings that a run takes: itself, and what is left of the one that it splits.
 const EACH: isize = 2;
-/// What Linux allows where nobody has changed it.
+/// The default of Linux.
 const USUAL: isize = 65_530;
 
 /// Mappings that runs take.
@@ -76,20 +76,20 @@ pub(super) fn held() -> isize {
     HELD.load(Ordering::Relaxed)
 }
 
-/// Whether memories are to give back what they can do without.
+/// `true` if memories are to give back what they can do without.
 #[inline]
 pub(super) fn are_many() -> bool {
     is_above_quarters(1, TAKEN.load(Ordering::Relaxed), *ALLOWED)
 }
 
-/// Whether no memory is to take more than it has to.
+/// `true` if no memory is to take more than it has to.
 ///
 /// May be called by a handler, after [`prepare`].
 pub(super) fn are_too_many() -> bool {
     is_above_quarters(2, TAKEN.load(Ordering::Relaxed), *ALLOWED)
 }
 
-/// Whether more than so many quarters of the allowed mappings are taken.
+/// `true` if more than so many quarters of the allowed mappings are taken.
 #[inline]
 fn is_above_quarters(quarters: isize, taken: isize, allowed: isize) -> bool {
     taken > allowed / 4 * quarters

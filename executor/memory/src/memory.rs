@@ -11,7 +11,7 @@ pub struct Memory {
     // Dropped in this order: a resetter must not outlive the mapping.
     resetter: Option<Resetter>,
     mapping: Mapping,
-    /// What is mapped behind the template's content.
+    /// Mapped behind the template's content.
     region: Option<Arc<Region>>,
 }
 
@@ -82,8 +82,10 @@ impl Memory {
         let fits = !self.mapping.is_broken()
             && resetter.template().size() == self.mapping.accessible()
             && to.mapping.accessible() >= self.mapping.accessible();
-        // SAFETY: both memories are borrowed mutably, so nobody else uses them.
-        fits && unsafe { resetter.move_written(to.base(), most) }
+        if !fits {
+            return false;
+        }
+        resetter.move_written(self.mapping.exclusive(), to.mapping.exclusive(), most)
     }
 
     /// Closes what lies behind `accessible` bytes and keeps its pages, all of which
@@ -106,8 +108,8 @@ impl Memory {
     /// Makes the memory clean and of its first size. Without a template nothing is
     /// known about that, and nothing is done: `false`.
     ///
-    /// One of kind [`ResetMethod::Gated`](super::ResetMethod::Gated) that other threads have written
-    /// is clean only after [`note_foreign_writes`](super::note_foreign_writes).
+    /// One of kind [`ResetMethod::Gated`](super::ResetMethod::Gated) that other threads have
+    /// written is clean only after [`note_foreign_writes`](super::note_foreign_writes).
     ///
     /// # Errors
     ///
@@ -143,7 +145,7 @@ impl Memory {
         }
     }
 
-    /// Whether it can be used: nothing that was to make it clean or to close it has failed.
+    /// `true` if it can be used: nothing that was to make it clean or to close it has failed.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.mapping.is_broken() && self.resetter.as_ref().is_none_or(Resetter::is_usable)
@@ -158,12 +160,18 @@ impl Memory {
         writable(&mut self.bytes_mut()[range])
     }
 
-    /// What looks after it, where there is a template.
+    /// The resetter, if there is a template.
     pub fn resetter(&mut self) -> Option<ResetterMut<'_>> {
         self.resetter.as_mut().map(ResetterMut::from)
     }
 
-    /// What its user has said about threads is not said for the next one.
+    /// See [`Resetter::lacks_notes`].
+    #[inline]
+    pub(super) fn lacks_notes(&self) -> bool {
+        self.resetter.as_ref().is_some_and(Resetter::lacks_notes)
+    }
+
+    /// Forgets what its user has said about threads.
     pub(super) fn forget_owner(&mut self) {
         if let Some(resetter) = &mut self.resetter {
             resetter.forget_owner();
@@ -180,8 +188,8 @@ impl Memory {
     }
 
     /// The same for code that makes no system call on them which pins pages (`O_DIRECT`,
-    /// `process_vm_writev`). A memory of kind [`ResetMethod::Gated`](super::ResetMethod::Gated) then need not
-    /// ask the kernel.
+    /// `process_vm_writev`). A memory of kind [`ResetMethod::Gated`](super::ResetMethod::Gated)
+    /// then need not ask the kernel.
     pub fn own_bytes_mut(&mut self) -> &mut [u8] {
         let shared = self.region.as_ref().map_or(0, |region| region.length());
         let bytes = self.mapping.bytes_mut();

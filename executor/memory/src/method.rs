@@ -18,42 +18,36 @@ pub enum ResetMethod {
         limit: usize,
     },
     /// As [`Resident`](Self::Resident), but the kernel is asked only when the thread's page faults
-    /// since it reset the memory last do not tell what was written. All that was is among the
-    /// pages that were found then, which are writable, and those that faulted. Where the kernel
-    /// [logs](super::faults_are_logged) in which pages a thread had faults, it is hardly ever asked.
-    /// Elsewhere it is asked after each use with a fault.
+    /// since it reset the memory last do not tell what was written. All that was is among the pages
+    /// that were found then, which are writable, and those that faulted. Where the kernel
+    /// [logs](super::faults_are_logged) in which pages a thread had faults, it is hardly ever
+    /// asked. Elsewhere it is asked after each use with a fault.
     ///
-    /// What is written between two resets on one thread must have been written by that
-    /// thread, or [`note_foreign_writes`](super::note_foreign_writes) be called on it in
-    /// between; [`UsedOn`](super::UsedOn) does that for instances that change their
-    /// thread. System calls of the thread may write, after [`Resetter::lend`] also those that pin
-    /// pages (`O_DIRECT`, `process_vm_writev`); other processes and asynchronous
-    /// ones (`io_uring`) may not, and the thread may not stop its events
-    /// (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`). After the process has locked the memory (`mlock`,
-    /// `mlockall(MCL_CURRENT)`), [`note_foreign_writes`](super::note_foreign_writes) must be called on
-    /// each thread that resets it.
+    /// After eight calls in a row most of whose pages were new, all pages are dropped in each
+    /// reset. After 256 to 8,192 calls it is tried again whether to keep them.
+    ///
+    /// What is written between two resets on one thread must have been written by that thread, or
+    /// [`note_foreign_writes`](super::note_foreign_writes) be called on it in between;
+    /// [`UsedOn`](super::UsedOn) does that for instances that change their thread. System calls of
+    /// the thread may write, after [`Resetter::lend`] also those that pin pages (`O_DIRECT`,
+    /// `process_vm_writev`); other processes and asynchronous ones (`io_uring`) may not, and the
+    /// thread may not stop its events (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`). After the process has
+    /// locked the memory (`mlock`, `mlockall(MCL_CURRENT)`),
+    /// [`note_foreign_writes`](super::note_foreign_writes) must be called on each thread that
+    /// resets it.
     Gated {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
-    /// Written pages are known from the faults of their first writes, stay
-    /// writable and are restored in place. A call that writes more than `limit`, or
-    /// pages in too many places, makes the memory one that is reset as by
-    /// [`Resident`](Self::Resident), until its calls are light again.
+    /// Written pages are known from the faults of their first writes, stay writable and are
+    /// restored in place. After a call that writes more than `limit`, or pages in too many places,
+    /// and where calls keep writing new pages, the memory is opened as a whole until its calls are
+    /// light again. It is then reset as by [`Gated`](Self::Gated) if its owner [notes
+    /// threads](super::Resetter::note_threads), else as by [`Resident`](Self::Resident).
     ///
-    /// Only [so many](super::TRACKED_AT_ONCE) memories are tracked at once. Further ones are
-    /// reset as by [`Resident`](Self::Resident), or as by [`Gated`](Self::Gated) where their
-    /// owner [says](super::Resetter::begin_use) when their use begins.
+    /// Only [so many](super::TRACKED_AT_ONCE) memories are tracked at once. Further ones are open
+    /// from the beginning.
     Tracked {
-        /// Bytes that stay mapped at most.
-        limit: usize,
-    },
-    /// As [`Gated`](Self::Gated); where the kernel does not log page faults, as
-    /// [`Tracked`](Self::Tracked) while calls write few pages and always the same. After eight calls most of whose pages were new, all pages are
-    /// dropped in each reset, and after 256 to 8,192 calls it is tried again whether to keep
-    /// them. What both ask of hosts and of others that write holds here too. A memory that
-    /// cannot be tracked is gated.
-    Auto {
         /// Bytes that stay mapped at most.
         limit: usize,
     },
@@ -62,35 +56,22 @@ pub enum ResetMethod {
 /// Bytes that the strategies of every backend which restore pages in place keep mapped in
 /// one memory.
 ///
-/// It bounds what an idle instance occupies. It is not where dropping becomes faster than restoring:
-/// `touchstone resets` measures where that is.
+/// It bounds what an idle instance occupies. It is not where dropping becomes faster than
+/// restoring: `touchstone resets` measures where that is.
 pub const KEEP_RESIDENT: usize = 4 << 20;
 
 /// Why pages cannot be restored that the kernel has to list.
 pub(super) const NO_SCAN: &str = "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)";
 
 impl ResetMethod {
-    /// Bytes that stay mapped at most, for those that restore written pages in place.
-    pub(super) fn limit(self) -> Option<usize> {
-        match self {
-            Self::Segments | Self::Drop => None,
-            Self::Resident { limit }
-            | Self::Gated { limit }
-            | Self::Tracked { limit }
-            | Self::Auto { limit } => Some(limit),
-        }
-    }
-
     /// Why this machine cannot do it; `None` where it can.
     #[must_use]
     pub fn refusal(self) -> Option<&'static str> {
         match self {
-            Self::Resident { .. } | Self::Gated { .. } | Self::Auto { .. }
-                if !pagemap_scan_available() =>
-            {
+            Self::Resident { .. } | Self::Gated { .. } if !pagemap_scan_available() => {
                 Some(NO_SCAN)
             }
-            Self::Gated { .. } | Self::Auto { .. } if !faults::is_counted() => {
+            Self::Gated { .. } if !faults::is_counted() => {
                 Some("this kernel does not count the page faults of threads")
             }
             Self::Tracked { .. } if !tracking_available() => {
@@ -113,48 +94,45 @@ impl fmt::Display for ResetMethod {
                 "written pages found with PAGEMAP_SCAN and restored in place, up to {} MiB, the \
                  rest dropped; pages not written for {} calls or more are dropped",
                 mib(limit),
-                super::ages::PATIENCE
+                super::ages::KEPT_FOR
             ),
             Self::Gated { limit } => write!(
                 f,
                 "written pages {}; restored in place, up to {} MiB, the rest dropped; pages not \
-                 written for {} calls or more are dropped",
+                 written for {} calls or more are dropped; {}",
                 known_from_faults(),
                 mib(limit),
-                super::ages::PATIENCE
-            ),
-            Self::Auto { limit } => write!(
-                f,
-                "written pages {}{}; restored in place, up to {} MiB, the rest dropped; pages not \
-                 written for {} calls or more are dropped; after {} calls in a row that wrote \
-                 mostly new pages, all pages are dropped for {} to {} calls",
-                match faults::are_logged() {
-                    true => "",
-                    false => "known from write faults while calls write the same few, else ",
-                },
-                known_from_faults(),
-                mib(limit),
-                super::ages::PATIENCE,
-                super::rule::STRANGE,
-                super::rule::PAUSE.0,
-                super::rule::PAUSE.1
+                super::ages::KEPT_FOR,
+                dropping()
             ),
             Self::Tracked { limit } => write!(
                 f,
                 "written pages known from write faults and restored in place; pages not written \
                  for {} calls or more are dropped and watched again; after a call that wrote more \
-                 than {} MiB or {} separate runs of pages, {}",
-                super::ages::PATIENCE,
+                 than {} MiB or {} separate runs of pages, or calls that keep writing new pages, {}",
+                super::ages::KEPT_FOR,
                 mib(limit),
                 super::mappings::RUNS,
-                if pagemap_scan_available() {
-                    "PAGEMAP_SCAN finds them until calls are light again"
-                } else {
-                    "all pages are dropped"
+                match pagemap_scan_available() {
+                    true => format!(
+                        "page faults or PAGEMAP_SCAN tell which until calls are light again; {}",
+                        dropping()
+                    ),
+                    false => "all pages are dropped".to_owned(),
                 }
             ),
         }
     }
+}
+
+/// When all pages are dropped.
+fn dropping() -> String {
+    let (strange, pause) = (super::rule::STRANGE, super::rule::PAUSE);
+    format!(
+        "after {strange} calls in a row that wrote mostly new pages, all pages are dropped for {} to \
+         {} calls",
+        pause.0, pause.1
+    )
 }
 
 /// How written pages are known where resets go by the faults of the thread.
@@ -169,7 +147,7 @@ fn known_from_faults() -> &'static str {
 mod tests {
     use super::*;
 
-    /// What tests leave out must be what the machine cannot do. With the variable, no kind may
+    /// Tests may leave out only what the machine cannot do. With the variable, no kind may
     /// be refused: a fault in what asks the kernel would otherwise have them leave it out.
     #[test]
     #[cfg_attr(miri, ignore = "needs the kernel's answers")]
@@ -182,12 +160,12 @@ mod tests {
             (ResetMethod::Drop, true),
             (ResetMethod::Resident { limit }, scans),
             (ResetMethod::Gated { limit }, scans && counts),
-            (ResetMethod::Auto { limit }, scans && counts),
             (ResetMethod::Tracked { limit }, tracking_available()),
         ] {
             assert_eq!(kind.refusal().is_none(), can, "{kind:?}");
             assert!(can || !needs_all, "{kind:?}: {:?}", kind.refusal());
-            assert_eq!(kind.to_string().contains(" 7 MiB"), kind.limit().is_some(), "{kind}");
+            let keeps = !matches!(kind, ResetMethod::Segments | ResetMethod::Drop);
+            assert_eq!(kind.to_string().contains(" 7 MiB"), keeps, "{kind}");
         }
     }
 }

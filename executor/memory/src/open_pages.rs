@@ -35,7 +35,7 @@ pub(super) struct OpenPages {
     runs: AtomicIsize,
 }
 
-/// What is to be done about a write to a page that was refused.
+/// The answer to a write that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// The page is noted already. Another thread has opened it since, or is about to:
@@ -47,7 +47,7 @@ pub(super) enum Wanted {
     All,
 }
 
-/// What a handler has the kernel do to a memory.
+/// The system calls of a handler.
 pub(super) trait Protection {
     /// Makes so many pages writable, from one on. Whether the kernel did it.
     fn open(&self, page: u32, count: u32) -> bool;
@@ -95,13 +95,13 @@ impl OpenPages {
         self.list[..self.listed()].iter().map(|page| page.load(Ordering::Relaxed) as usize)
     }
 
-    /// Whether the whole memory was opened, because too many pages were written.
+    /// `true` if the whole memory was opened, because too many pages were written.
     #[inline]
     pub(super) fn overflowed(&self) -> bool {
         self.overflowed.load(Ordering::Relaxed)
     }
 
-    /// Whether a page is in the list, or was too many for it. No page that the memory
+    /// `true` if a page is in the list, or was too many for it. No page that the memory
     /// does not have.
     pub(super) fn is_open(&self, page: u32) -> bool {
         let bits = self.bits.get(page as usize / 64).map_or(0, |bits| bits.load(Ordering::Relaxed));
@@ -229,7 +229,7 @@ impl OpenPages {
         opened
     }
 
-    /// What to do when a write to a page was refused. The pages behind it come
+    /// The answer to a write that was refused. The pages behind it come
     /// along when the last faults were in order: a guest that fills a buffer then
     /// faults a few times and not for every page.
     pub(super) fn wanted(&self, page: u32) -> Wanted {
@@ -314,7 +314,7 @@ mod tests {
         fn populate(&self, _: u32, _: u32) {}
     }
 
-    /// What the handler does. Whether the write was let through.
+    /// As the handler does. `true` if the write was let through.
     fn write(pages: &OpenPages, page: u32) -> bool {
         pages.open(page, &())
     }
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(list(&pages), Vec::from_iter(60..66));
     }
 
-    /// What two threads do at once that have asked at the same time.
+    /// Two threads that asked at the same time note what they opened.
     #[test]
     fn what_two_threads_note_is_listed_once_or_overflows() {
         let pages = OpenPages::new(200, 5);

@@ -5,7 +5,7 @@
 use super::host_page;
 use super::process::OwnFile;
 use std::fs::File;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ const PAGE_IS_SWAPPED: u64 = 1 << 4;
 const PAGE_IS_PFNZERO: u64 = 1 << 5;
 
 /// Regions that one scan returns at most; the scan goes on where it stopped.
-pub(super) const REGIONS: usize = 64;
+const REGIONS: usize = 64;
 
 /// `struct pm_scan_arg`.
 #[repr(C)]
@@ -53,7 +53,7 @@ impl Region {
         page(self.start)..page(self.end)
     }
 
-    /// Whether what lies there is the page of zeros that all processes share: where
+    /// `true` if what lies there is the page of zeros that all processes share: where
     /// nothing but zeros is expected, a page that was only read. Elsewhere zeros were
     /// written, and the kernel has merged the page with others of its kind (KSM).
     pub(super) fn is_shared_zeros(&self) -> bool {
@@ -72,27 +72,23 @@ static PAGEMAP: LazyLock<Option<OwnFile>> = LazyLock::new(|| {
     Some(map)
 });
 
-/// Whether the kernel answers.
+/// `true` if the kernel answers.
 #[must_use]
 pub fn is_available() -> bool {
     PAGEMAP.is_some()
 }
 
-/// What one scan found.
-pub(super) struct Scan {
+/// The result of one scan.
+struct Scan {
     /// How many of the regions were filled.
-    pub(super) found: usize,
+    found: usize,
     /// The address up to which the range was looked at.
     walked_to: u64,
 }
 
 impl Scan {
     /// Where to go on after a scan that began at an address.
-    ///
-    /// # Errors
-    ///
-    /// When it came no further: what lies behind is not known then.
-    pub(super) fn next(&self, start: u64) -> std::io::Result<u64> {
+    fn next(&self, start: u64) -> std::io::Result<u64> {
         if self.walked_to > start {
             Ok(self.walked_to)
         } else {
@@ -103,25 +99,28 @@ impl Scan {
 
 /// Runs of pages in `start..end` that hold something else than the file under them: present or
 /// swapped out. In a private mapping those are the pages that were written, and the pages of
-/// anonymous memory that were read ([`Region::is_shared_zeros`]). Goes on until the regions are full.
-pub(super) fn scan(start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
+/// anonymous memory that were read ([`Region::is_shared_zeros`]). Stops where the regions are full.
+fn scan(start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
     let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
     ask(map, start, end, regions)
 }
 
-/// Calls `found` for each run of pages in a range that [`scan`] finds, in ascending order.
-pub(super) fn each_region(
+/// Calls `found` for each run of pages in a range that [`scan`] finds, in ascending order, until it
+/// breaks.
+pub(super) fn each_region<B>(
     range: Range<u64>,
-    mut found: impl FnMut(&Region),
-) -> std::io::Result<()> {
+    mut found: impl FnMut(&Region) -> ControlFlow<B>,
+) -> std::io::Result<ControlFlow<B>> {
     let mut regions = [Region::default(); REGIONS];
     let mut from = range.start;
     while from < range.end {
         let scan = scan(from, range.end, &mut regions)?;
-        regions[..scan.found].iter().for_each(&mut found);
+        if let ControlFlow::Break(value) = regions[..scan.found].iter().try_for_each(&mut found) {
+            return Ok(ControlFlow::Break(value));
+        }
         from = scan.next(from)?;
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {

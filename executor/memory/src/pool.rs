@@ -15,7 +15,7 @@ const MOVED: usize = 32;
 /// Resets of a lease without growth between two looks at sizes that nobody needs.
 const LOOK: u32 = 1024;
 
-/// Gives out memories of one module and takes them back.
+/// Lends memories of one module and takes them back.
 ///
 /// With a template, memories come with the template's content, are reset when they are
 /// given back, and are given out again. Without one they are plain zeroed
@@ -49,8 +49,8 @@ struct Size {
 }
 
 impl MemoryPool {
-    /// One that keeps at most `keep` idle memories, and one for each thread. Those that nobody has needed for
-    /// long let go of their pages.
+    /// One that keeps at most `keep` idle memories, and one for each thread. Those that nobody has
+    /// needed for long let go of their pages.
     #[must_use]
     pub fn new(template: Option<MemoryTemplate>, keep: usize) -> Self {
         Self { template, idle: Shelf::new(keep), keep, stays_open: false, larger: Mutex::default() }
@@ -176,7 +176,7 @@ impl PooledMemory {
         Ok(Self { memory, moved: None, first: Arc::clone(home), size, reserved, moves, resets: 0 })
     }
 
-    /// Whether its memories come from there.
+    /// `true` if its memories come from there.
     #[must_use]
     pub fn is_from(&self, home: &Arc<MemoryPool>) -> bool {
         Arc::ptr_eq(&self.first, home)
@@ -225,7 +225,7 @@ impl PooledMemory {
         if self.moves
             && size <= self.reserved
             && let Some(larger) = self.first.larger(size)
-            // Where there is no room for another memory, this one may still grow.
+            // If another memory cannot be made, this one may still grow.
             && let Ok(mut next) = larger.take(size, self.reserved)
         {
             if memory.move_written(&mut next, MOVED) {
@@ -243,8 +243,9 @@ impl PooledMemory {
 }
 
 impl PooledMemory {
-    /// Makes the memory clean and of its first size, as a new lease would be. Whether
-    /// its size or address is another one than before.
+    /// Makes the memory clean and of its first size, as a new lease would be. Returns
+    /// `true` if the owner has to look at it again: its size or address is another one than before,
+    /// or its [threads should be noted](super::UsedOn::follow).
     ///
     /// # Errors
     ///
@@ -270,10 +271,10 @@ impl PooledMemory {
         if !memory.reset()? {
             return Err(Error::Misuse("a memory without a template cannot be made clean"));
         }
-        Ok(memory.accessible() != before)
+        Ok(memory.accessible() != before || memory.lacks_notes())
     }
 
-    /// What looks after the memory, where there is a template.
+    /// The resetter of the memory, if there is a template.
     pub fn resetter(&mut self) -> Option<ResetterMut<'_>> {
         self.memory.as_mut()?.resetter()
     }

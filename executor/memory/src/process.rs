@@ -56,21 +56,12 @@ pub(super) struct OwnFile {
 
 impl OwnFile {
     /// Opens it for this process.
-    ///
-    /// # Errors
-    ///
-    /// Those of `open`; [`io::ErrorKind::Unsupported`] where a child of a fork would not
-    /// notice that it is one.
     pub(super) fn new(open: fn() -> io::Result<OwnedFd>) -> io::Result<Self> {
         let process = AtomicU64::new(number().ok_or(io::ErrorKind::Unsupported)?);
         Ok(Self { open, file: AtomicI32::new(open()?.into_raw_fd()), process })
     }
 
     /// That of this process.
-    ///
-    /// # Errors
-    ///
-    /// When this process has none yet and it cannot be opened.
     #[inline]
     pub(super) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         let process = number().ok_or(io::ErrorKind::Unsupported)?;

@@ -6,6 +6,7 @@
 //! runtime makes a trap: the page is in no tracked memory, so Touchstone's handler passes the fault
 //! on.
 
+use super::exclusive::Exclusive;
 use super::host_page;
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
@@ -84,28 +85,10 @@ impl Region {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), own.0, length) };
     }
 
-    /// Maps it over a part of a memory, read-only.
-    ///
-    /// # Safety
-    ///
-    /// `start` must be page-aligned, and [`length`](Self::length) bytes from there on a part of a
-    /// mapping of the caller's own. Nobody may write there any more.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses.
-    pub(super) unsafe fn map_over(&self, start: *mut u8) -> Result<()> {
-        // SAFETY: the caller's own range is replaced.
-        let mapped = unsafe {
-            rustix::mm::mmap(
-                start.cast(),
-                self.length,
-                ProtFlags::READ,
-                MapFlags::SHARED | MapFlags::FIXED,
-                &self.file,
-                0,
-            )
-        };
-        mapped.map(drop).map_err(Error::system("cannot map a shared region into a memory"))
+    /// Maps it over a memory from a page on, read-only.
+    pub(super) fn map_over(&self, memory: &mut Exclusive<'_>, start: usize) -> Result<()> {
+        memory
+            .map(&(start..start + self.length), &self.file, ProtFlags::READ, MapFlags::SHARED, 0)
+            .map_err(Error::system("cannot map a shared region into a memory"))
     }
 }

@@ -12,7 +12,7 @@ fn template(reset: ResetMethod, region: &Arc<Region>) -> MemoryTemplate {
     template.sharing(Some(Arc::clone(region))).unwrap()
 }
 
-/// What a guest reads.
+/// The bytes that a guest reads.
 fn read(memory: &Memory, offset: usize) -> u8 {
     assert!(offset < memory.accessible());
     // SAFETY: the byte is accessible, and no test writes it meanwhile.
@@ -27,7 +27,6 @@ fn kinds() -> Vec<ResetMethod> {
         ResetMethod::Resident { limit },
         ResetMethod::Gated { limit },
         ResetMethod::Tracked { limit },
-        ResetMethod::Auto { limit },
     ];
     all.into_iter().filter(|reset| reset.refusal().is_none()).collect()
 }

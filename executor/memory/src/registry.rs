@@ -27,7 +27,7 @@ impl<T, const N: usize> Registry<T, N> {
         }
     }
 
-    /// Whether anything was entered ever.
+    /// `true` if anything was entered ever.
     pub(super) fn was_used(&self) -> bool {
         self.used.load(Ordering::Relaxed) > 0
     }
@@ -58,7 +58,7 @@ impl<T, const N: usize> Registry<T, N> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// What was entered for the range that an address lies in. To be found, it must
+    /// The owner of the range that an address lies in. To be found, it must
     /// have been entered before, in the order of this thread's memory accesses, and
     /// must not be taken out meanwhile; a place that another thread changes at this
     /// moment is passed over.

@@ -1,5 +1,4 @@
-//! When a memory of kind [`ResetMethod::Auto`](super::ResetMethod::Auto) keeps its pages, and when it
-//! drops them all.
+//! When a memory keeps its pages, and when it drops them all.
 //!
 //! Keeping pays for pages that calls write again: to compare one takes a tenth of the time
 //! of a fault or less. Where each call writes other pages, all of them fault anyway, and
@@ -7,10 +6,8 @@
 //! written in each of several calls was new. Then they are dropped for a while, and tried
 //! again. Each trial that fails doubles the while.
 //!
-//! While calls write few pages and always the same, even asking whether there was a fault
-//! is a large share of a reset. Such memories are watched: the first write to a page is a
-//! signal, and nothing has to be asked. Where new pages keep coming, signals cost more than
-//! asking, and watching ends.
+//! Nothing has to be asked while the first write to each page is a signal. Where new pages keep
+//! coming, signals cost more than page faults, and watching ends until calls write no new pages.
 //!
 //! Only counts decide, never a clock: the same calls always lead to the same decisions.
 
@@ -19,18 +16,16 @@ pub(super) const STRANGE: u32 = 8;
 /// Calls for which all pages are dropped, at first and at most.
 pub(super) const PAUSE: (u32, u32) = (256, 8192);
 
-/// Pages that may be written in a watched memory. To compare more takes so long that asking
-/// the kernel hardly counts.
-pub(super) const WATCHED: usize = 128;
 /// Calls with new pages, less a [`FORGIVEN`]th of those without, after which watching ends.
 const SIGNALLED: u32 = 8;
 /// Calls without new pages that make up for one with some.
 const FORGIVEN: u32 = 16;
-/// Resets in a row without a fault, of at most half of [`WATCHED`] pages, after which a memory
-/// is watched again, at first and at most.
-const CALM: (u32, u32) = (256, 8192);
+/// Light resets in a row after which a memory is watched again, at first and at most.
+const CALM: (u32, u32) = (4, 8192);
+/// Resets after which watching has paid, so that the next trial comes as early as the first one.
+const PAID: u32 = 256;
 
-/// What a reset found that kept its pages.
+/// Findings of a reset that kept the pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Pages that the call has written, as far as that shows: changed or new.
@@ -39,7 +34,7 @@ pub(super) struct Seen {
     pub(super) new: usize,
 }
 
-/// What is to be done in the next reset.
+/// The treatment of pages in the next reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Written pages are restored in place.
@@ -66,7 +61,7 @@ impl Rule {
         Self { state: State::Keeping { strange: 0, resets: 0 }, pause: PAUSE.0 }
     }
 
-    /// Whether the reset that begins drops all pages.
+    /// `true` if the reset that begins drops all pages.
     #[inline]
     pub(super) fn drops(&self) -> bool {
         matches!(self.state, State::Dropping { .. })
@@ -108,14 +103,17 @@ impl Rule {
     }
 }
 
-/// Whether it pays to watch a memory's writes.
+/// Decides whether it pays to watch a memory's writes. Times are numbers of resets, which wrap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Watch {
-    /// Calls with new pages, in units of a [`FORGIVEN`]th.
+    /// Calls with new pages, in units of a [`FORGIVEN`]th, up to `last`.
     signalled: u32,
-    /// Resets since watching began, up to [`CALM`]'s first.
-    resets: u32,
-    /// Resets in a row without a fault since it ended.
+    /// When there were new pages last.
+    last: u32,
+    /// When watching began.
+    since: u32,
+    is_over: bool,
+    /// Light resets in a row since it ended.
     calm: u32,
     /// How many of these it takes next.
     needed: u32,
@@ -123,36 +121,38 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new() -> Self {
-        Self { signalled: 0, resets: 0, calm: 0, needed: CALM.0 }
+        Self { signalled: 0, last: 0, since: 0, is_over: false, calm: 0, needed: CALM.0 }
     }
 
-    /// A reset of a watched memory has found so many pages that the last one did not have.
-    /// Whether watching is to end.
-    #[inline]
-    pub(super) fn watched(&mut self, new: usize) -> bool {
-        if self.resets < CALM.0 {
-            self.resets += 1;
-            if self.resets == CALM.0 {
-                self.needed = CALM.0;
-            }
-        }
-        if new == 0 {
-            self.signalled = self.signalled.saturating_sub(1);
-            return false;
-        }
-        self.signalled += FORGIVEN;
+    /// Watching begins.
+    pub(super) fn begin(&mut self, now: u32) {
+        *self = Self { last: now, since: now, needed: self.needed, ..Self::new() };
+    }
+
+    /// A reset of a watched memory has found pages that the last one did not have. Returns `true`
+    /// if watching is to end.
+    pub(super) fn signalled(&mut self, now: u32) -> bool {
+        let without = now.wrapping_sub(self.last).saturating_sub(1);
+        self.signalled = self.signalled.saturating_sub(without) + FORGIVEN;
+        self.last = now;
         self.signalled >= SIGNALLED * FORGIVEN
     }
 
-    /// A reset of a memory that is not watched has kept so many pages. `quiet`: there was no
-    /// fault. Whether to watch it again.
+    /// A reset of a memory that is not watched is done. `is_light`: the call wrote few pages, none
+    /// of them new. Returns `true` if the memory is to be watched again.
     #[inline]
-    pub(super) fn not_watched(&mut self, pages: usize, quiet: bool) -> bool {
-        self.calm = if quiet && pages * 2 <= WATCHED { self.calm + 1 } else { 0 };
+    pub(super) fn not_watched(&mut self, is_light: bool, now: u32) -> bool {
+        if !self.is_over {
+            self.is_over = true;
+            if now.wrapping_sub(self.since) > PAID {
+                self.needed = CALM.0;
+            }
+        }
+        self.calm = if is_light { self.calm + 1 } else { 0 };
         if self.calm < self.needed {
             return false;
         }
-        *self = Self { needed: (self.needed * 2).min(CALM.1), ..Self::new() };
+        self.needed = (self.needed * 2).min(CALM.1);
         true
     }
 }
@@ -180,17 +180,6 @@ mod tests {
             resets += 1;
         }
         resets
-    }
-
-    #[test]
-    fn a_memory_is_watched_again_after_calm_resets_of_few_pages() {
-        let half = WATCHED / 2;
-        let resets = |pages, quiet| {
-            let mut watch = Watch::new();
-            (1..=2 * CALM.0).find(|_| watch.not_watched(pages, quiet))
-        };
-        assert_eq!([resets(half, true), resets(0, true)], [Some(CALM.0); 2]);
-        assert_eq!([resets(half + 1, true), resets(half, false)], [None; 2]);
     }
 
     #[test]
@@ -254,34 +243,38 @@ mod tests {
     #[test]
     fn watching_ends_with_the_eighth_call_that_has_new_pages() {
         let mut watch = Watch::new();
-        (0..7).for_each(|_| assert!(!watch.watched(3)));
-        assert!(watch.watched(1));
-        // Rare ones are forgiven.
+        (1..8).for_each(|now| assert!(!watch.signalled(now)));
+        assert!(watch.signalled(8));
+        // Rare ones are forgiven, and the number of resets may wrap.
         let mut watch = Watch::new();
-        for _ in 0..1000 {
-            assert!(!watch.watched(50));
-            (0..16).for_each(|_| assert!(!watch.watched(0)));
-        }
+        watch.begin(u32::MAX - 100);
+        (0..1000)
+            .for_each(|call| assert!(!watch.signalled((u32::MAX - 90).wrapping_add(17 * call))));
+    }
+
+    /// Light resets until a memory is watched again, from a reset on.
+    fn until_watched(watch: &mut Watch, now: u32) -> u32 {
+        (1..).find(|_| watch.not_watched(true, now)).unwrap()
     }
 
     #[test]
-    fn watching_begins_again_after_resets_without_a_fault() {
+    fn each_trial_to_watch_again_that_fails_takes_twice_as_long_to_come() {
         let mut watch = Watch::new();
-        let until_watched =
-            |watch: &mut Watch| (1..).find(|_| watch.not_watched(WATCHED / 2, true)).unwrap();
-        for needed in [256, 512, 1024, 2048, 4096, 8192, 8192] {
-            assert_eq!(until_watched(&mut watch), needed);
-            (0..7).for_each(|_| assert!(!watch.watched(1)));
-            assert!(watch.watched(1));
+        let mut needed = CALM.0;
+        for _ in 0..20 {
+            assert_eq!(until_watched(&mut watch, 0), needed);
+            watch.begin(0);
+            needed = (needed * 2).min(CALM.1);
         }
         // It went well for long.
-        until_watched(&mut watch);
-        (0..256).for_each(|_| assert!(!watch.watched(0)));
-        assert_eq!(until_watched(&mut watch), 256);
-        // A fault, or too many pages, begin the count anew.
-        for _ in 0..3 {
-            (0..200).for_each(|_| assert!(!watch.not_watched(1, true)));
-            assert!(!watch.not_watched(1, false) && !watch.not_watched(WATCHED, true));
+        assert_eq!(until_watched(&mut watch, PAID + 1), CALM.0);
+        watch.begin(1000);
+        assert_eq!(until_watched(&mut watch, 1000 + PAID), 2 * CALM.0);
+        // A call with new pages restarts the count.
+        watch.begin(0);
+        for _ in 0..5 {
+            (1..4 * CALM.0).for_each(|_| assert!(!watch.not_watched(true, 0)));
+            assert!(!watch.not_watched(false, 0));
         }
     }
 

@@ -58,7 +58,7 @@ impl<T> Shelf<T> {
         self.capacity
     }
 
-    /// What this thread put here last, or else what another one did.
+    /// The thing that this thread put here last, or else that another one did.
     #[inline]
     pub fn take(&self) -> Option<T> {
         let own = own_board();

@@ -36,7 +36,7 @@ const LEVELS: usize = 12;
 
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// What a level was put over. Written once, before the level's handler is
+/// The handler that a level was put over. Written once, before the level's handler is
 /// installed, and never again.
 struct Level {
     /// `sa_sigaction` of what was there.
@@ -116,7 +116,7 @@ pub fn reinstall_signal_handler() -> std::io::Result<()> {
     Ok(())
 }
 
-/// What is installed now.
+/// The action that is installed now.
 fn current() -> std::io::Result<libc::sigaction> {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: nothing is changed; the answer is written to `action`, which is valid
@@ -245,7 +245,7 @@ fn end_by_default(signal: c_int, is_sent: bool) {
     }
 }
 
-/// Whether a process has sent the signal (`kill`, `raise`): no access has caused it.
+/// `true` if a process has sent the signal (`kill`, `raise`): no access has caused it.
 ///
 /// # Safety
 ///
@@ -267,7 +267,7 @@ impl Seen {
     const PLACES: usize = (size_of::<libc::siginfo_t>() - Self::UNUSED) / size_of::<u64>();
     const LEVELS: u64 = (1 << LEVELS) - 1;
 
-    /// What tells a note of this copy from others, in the bits above those of the levels.
+    /// Distinguishes a note of this copy from others, in the bits above those of the levels.
     fn mark() -> u64 {
         ((&raw const BELOW).addr() as u64) << LEVELS
     }
@@ -299,7 +299,7 @@ impl Seen {
     }
 }
 
-/// Whether the access that was refused was a write.
+/// `true` if the access that was refused was a write.
 ///
 /// # Safety
 ///
@@ -358,7 +358,7 @@ mod tests {
     /// Each level sees a fault once, in each copy of this code that a process has.
     #[test]
     fn a_fault_that_comes_back_goes_to_an_older_level() {
-        /// What the kernel gives, and what lies behind it.
+        /// The structure of the kernel, and bytes behind it.
         #[repr(C)]
         struct Given {
             info: libc::siginfo_t,

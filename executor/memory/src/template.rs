@@ -1,4 +1,4 @@
-//! What all memories of one kind have in common: the content, its image and the method of reset.
+//! Common to all memories of a module: the content, its image and the method of reset.
 
 use super::{Image, InitialContent, Region, ResetMethod, Resetter};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ pub struct MemoryTemplate {
     pub(super) content: Arc<InitialContent>,
     pub(super) image: Option<Arc<Image>>,
     pub(super) reset: ResetMethod,
-    /// What memories have behind their own content.
+    /// Mapped behind the content.
     pub(super) region: Option<Arc<Region>>,
 }
 
@@ -28,8 +28,8 @@ impl MemoryTemplate {
         Ok(Self { content: Arc::new(content), image, reset, region: None })
     }
 
-    /// The same with a region in the place of the last bytes, which all memories of the template then
-    /// have read-only. Such memories do not grow.
+    /// The same with a region in the place of the last bytes, which all memories of the template
+    /// then have read-only. Such memories do not grow.
     ///
     /// # Errors
     ///
@@ -95,11 +95,6 @@ impl MemoryTemplate {
     ///
     /// When the kernel refuses.
     pub unsafe fn install(&self, base: *mut u8) -> Result<Resetter> {
-        if let Some(region) = &self.region {
-            // SAFETY: the last bytes of the caller's mapping, which nobody writes. They begin at
-            // a page: `sharing` takes a whole number of pages from a memory of such a size.
-            unsafe { region.map_over(base.add(self.size())) }?;
-        }
         // SAFETY: the caller's promise is passed on.
         unsafe { Resetter::install(self.clone(), base) }
     }

@@ -1,9 +1,9 @@
-//! What several tests need: processes of their own, because they end one or spend what it
+//! Common to several tests: processes of their own, because they end one or spend what it
 //! has, and what the kernel says about a memory.
 
 use super::ResetMethod;
 use super::pagemap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Every kind that this machine can do.
@@ -17,7 +17,6 @@ pub(super) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
         ResetMethod::Resident { limit },
         ResetMethod::Gated { limit },
         ResetMethod::Tracked { limit },
-        ResetMethod::Auto { limit },
     ];
     kinds.into_iter().filter(|kind| kind.refusal().is_none())
 }
@@ -54,10 +53,11 @@ pub(super) fn passes(name: &str) -> bool {
 pub(super) fn own_bytes(base: usize, size: usize) -> usize {
     let mut pages = 0;
     let range = base as u64..(base + size) as u64;
-    pagemap::each_region(range, |region| {
+    let _ = pagemap::each_region(range, |region| {
         if !region.is_shared_zeros() {
             pages += region.pages(base as u64).len();
         }
+        ControlFlow::<()>::Continue(())
     })
     .unwrap();
     pages * super::host_page()

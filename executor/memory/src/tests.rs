@@ -33,7 +33,7 @@ fn the_page_is_that_of_the_kernel() {
     assert_eq!(host_page(), rustix::param::page_size());
 }
 
-/// What a guest may do in a call.
+/// The steps of a guest in a call.
 #[derive(Debug, Clone)]
 enum Step {
     Write {
@@ -401,7 +401,7 @@ fn many_memories_are_tracked_and_the_rest_is_reset_otherwise() {
         memory.reset().unwrap();
         assert!(memory.bytes_mut() == fresh);
     }
-    let is_further = |memory: &mut Memory| memory.resetter().unwrap().may_be_gated();
+    let is_further = |memory: &mut Memory| memory.resetter().unwrap().asks_threads();
     let further: Vec<_> = memories.iter_mut().filter_map(|m| is_further(m).then_some(m)).collect();
     assert!(further.len() >= 8);
     further_memories_ask_after_faults_of_their_own_use_alone(further, &fresh);
@@ -416,12 +416,15 @@ fn further_memories_ask_after_faults_of_their_own_use_alone(
         for (index, memory) in memories.iter_mut().enumerate() {
             // The first one faults in each round: the next ones do not ask because of that.
             let first = if index == 0 { 10 + round } else { 4 };
-            // Without the call, the kernel is asked; of a host that writes on another thread, too.
-            let begins = round % 10 != 9;
-            if begins {
+            // Without notes, the kernel is asked; of a host that writes on another thread, too.
+            if round % 10 == 9 {
+                memory.forget_owner();
+            } else {
+                let mut resetter = memory.resetter().unwrap();
+                resetter.note_threads();
                 // SAFETY: nobody has written it since its reset, and only this thread will,
                 // or it says so.
-                unsafe { memory.resetter().unwrap().begin_use() };
+                unsafe { resetter.begin_use() };
             }
             let bytes = &mut memory.bytes_mut()[first * host_page()..(first + 2) * host_page()];
             if round % 10 == 5 {

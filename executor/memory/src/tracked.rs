@@ -24,7 +24,7 @@ pub(super) struct Tracked {
     slot: usize,
 }
 
-/// What became of a write that was refused.
+/// The outcome of a write that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It was in no tracked memory: somebody else's.
@@ -115,13 +115,13 @@ pub(super) fn open_page_at(address: usize) -> Fault {
     if tracked.pages.open(page, tracked) { Fault::Opened } else { Fault::Refused }
 }
 
-/// Whether a memory was tracked in this process so far.
+/// `true` if a memory was tracked in this process so far.
 #[must_use]
 pub fn tracks_any() -> bool {
     REGISTRY.was_used()
 }
 
-/// Whether memories can be tracked in this process.
+/// `true` if memories can be tracked in this process.
 #[must_use]
 pub fn is_available() -> bool {
     signals::reinstall_signal_handler().is_ok()
@@ -132,7 +132,7 @@ mod tests {
     use super::super::open_pages::Wanted;
     use super::*;
 
-    /// What the handler writes is what the owner sees, wherever the owner went.
+    /// The owner sees what the handler writes, wherever the owner went.
     #[test]
     fn what_is_found_stays_where_it_is_while_its_owner_moves() {
         // Only an address: nothing is accessed there.

@@ -28,7 +28,11 @@ pub(crate) fn backend(home: &Arc<MemoryPool>, made: &Made) -> MemoryBackend {
     MemoryBackend::custom(move |ty: MemoryType| {
         let size = usize::try_from(ty.initial_size()).map_err(|_| Trap::OutOfMemory)?;
         let largest = usize::try_from(ty.max_size()).map_err(|_| Trap::OutOfMemory)?;
-        let mapping = home.take(size, largest).map_err(|_| Trap::OutOfMemory)?;
+        let mut mapping = home.take(size, largest).map_err(|_| Trap::OutOfMemory)?;
+        // As the driver of instances does, new or reused.
+        if let Some(mut resetter) = mapping.resetter() {
+            resetter.note_threads();
+        }
         made.0.store(mapping.base(), Ordering::Relaxed);
         Ok(Lent { base: mapping.base(), size, home: Arc::clone(&home), mapping: Some(mapping) })
     })

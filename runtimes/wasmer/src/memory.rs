@@ -79,10 +79,14 @@ impl Tunables for Memories {
         };
         let size = ty.minimum.0 as usize * WASM_PAGE;
         let reserved = bound.0 as usize * WASM_PAGE + offset_guard_size as usize;
-        let mapping = self
+        let mut mapping = self
             .pool
             .take(size, reserved)
             .map_err(|error| MemoryError::Generic(error.to_string()))?;
+        // As the driver of instances does, new or reused.
+        if let Some(mut resetter) = mapping.resetter() {
+            resetter.note_threads();
+        }
         let lent = Lent {
             ty: *ty,
             style: *style,

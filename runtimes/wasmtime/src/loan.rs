@@ -52,6 +52,7 @@ impl Loan {
     fn renew(&self) -> Result<()> {
         let mut lease = self.lease();
         lease.renew()?;
+        note_threads(&mut lease);
         self.extent.set(lease.base(), self.first);
         Ok(())
     }
@@ -61,6 +62,13 @@ impl Loan {
         lease.grow(size)?;
         self.extent.set(lease.base(), size);
         Ok(())
+    }
+}
+
+/// Whoever makes a new instance for each call notes on which threads it is used.
+fn note_threads(lease: &mut PooledMemory) {
+    if let Some(mut resetter) = lease.resetter() {
+        resetter.note_threads();
     }
 }
 
@@ -85,7 +93,8 @@ impl Lent {
         moves: bool,
     ) -> Result<Self> {
         let new = || {
-            let lease = PooledMemory::new(home, first, reserved, moves)?;
+            let mut lease = PooledMemory::new(home, first, reserved, moves)?;
+            note_threads(&mut lease);
             Ok::<_, touchstone_executor::Error>(Arc::new(Loan::new(lease, first, largest, moves)))
         };
         let loan = NOTED.with_borrow_mut(|noted| {

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{Memory, PooledMemory, ResetterMut};
-use touchstone_executor::{Error, Padded, Result};
+use touchstone_executor::{Padded, Result};
 use wasmtime::LinearMemory;
 
 /// A memory that both Wasmtime and the instance that resets it hold.
@@ -76,8 +76,8 @@ impl Place {
     }
 
     /// Brings it back to its first size and, where it makes itself clean, to its first
-    /// content; otherwise all that lies behind that size has to be zero. Whether it had another
-    /// size: then Wasmtime has to be made to ask for its size and address.
+    /// content; otherwise all that lies behind that size has to be zero. Returns `true` if Wasmtime has
+    /// to be made to ask for its size and address.
     ///
     /// # Errors
     ///
@@ -94,13 +94,10 @@ impl Place {
                 false
             }
         };
-        if changed && !grown {
-            return Err(Error::Misuse("a memory that has not grown has moved"));
-        }
-        if grown {
+        if changed || grown {
             self.0.extent.set(memory.base(), first);
         }
-        Ok(grown)
+        Ok(changed || grown)
     }
 
     /// Does something with what makes it clean, where it makes itself clean.

@@ -1,7 +1,7 @@
-//! What the kernel says about a memory, without touching it.
+//! State of a memory as the kernel shows it, without touching it.
 
+use super::super::exclusive::Exclusive;
 use super::super::mappings::{FEW_RUNS, RUNS};
-use super::super::pages::is_locked;
 use super::super::test_support::own_bytes;
 use super::super::{ResetMethod, pagemap_scan_available};
 use super::world::World;
@@ -10,8 +10,8 @@ use super::world::World;
 /// them, what is closed, and two for each run of open pages.
 pub(super) fn most_mappings(world: &World, parts: usize) -> usize {
     let runs = match world.reset {
-        ResetMethod::Tracked { .. } | ResetMethod::Auto { .. } if world.crowd > 0 => FEW_RUNS,
-        ResetMethod::Tracked { .. } | ResetMethod::Auto { .. } => RUNS,
+        ResetMethod::Tracked { .. } if world.crowd > 0 => FEW_RUNS,
+        ResetMethod::Tracked { .. } => RUNS,
         _ => 0,
     };
     2 * parts + 4 + 2 * runs
@@ -25,14 +25,15 @@ pub(super) fn most_resident(reset: ResetMethod, size: usize) -> usize {
         ResetMethod::Drop => 0,
         ResetMethod::Resident { limit } | ResetMethod::Gated { limit } => limit,
         // Pages that are open, and pages that rest.
-        ResetMethod::Tracked { limit } | ResetMethod::Auto { limit } => 2 * limit,
+        ResetMethod::Tracked { limit } => 2 * limit,
     }
 }
 
 /// Checks what stays resident of a memory of so many open bytes, unless it is locked.
 pub(super) fn check_resident(base: *mut u8, size: usize, most: usize) {
     // SAFETY: a memory of the caller's row, of so many bytes.
-    if pagemap_scan_available() && !unsafe { is_locked(base, size) } {
+    let memory = unsafe { Exclusive::new(base, size, size) };
+    if pagemap_scan_available() && !memory.is_locked(&(0..size)) {
         let base = base as usize;
         let own = own_bytes(base, size);
         assert!(own <= most, "{own} bytes are resident, at most {most} may be");

@@ -31,7 +31,7 @@ const FIXED: u64 = 120;
 /// Transitions of a row at most.
 const LENGTH: usize = 200;
 
-/// Runs one row of transitions, told from two numbers alone; returns how many there were.
+/// Runs one row of transitions, determined by two numbers; returns how many there were.
 fn run(seed: u64, index: u64) -> u64 {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -14,7 +14,7 @@ const CALLS: usize = 300;
 /// Bytes that the kernel writes at most.
 const READ: usize = 20_000;
 
-/// What happens to the memory of a slot.
+/// A step for the memory of a slot.
 #[derive(Debug, Clone)]
 pub(super) struct Transition {
     pub(super) slot: usize,
@@ -49,7 +49,7 @@ pub(super) enum What {
     /// All of it is read: pages of zeros become resident.
     Read,
     ResetMethod,
-    /// So many calls, each so many pages further on than the last.
+    /// Calls, each a number of pages further on than the last.
     Calls {
         writing: Writing,
         step: usize,
@@ -73,12 +73,12 @@ pub(super) enum What {
 #[derive(Debug, Clone)]
 pub(super) struct Grown {
     pub(super) pages: usize,
-    /// Whether all that is new is read before.
+    /// `true` if all that is new is read before.
     pub(super) looks: bool,
     pub(super) writing: Writing,
 }
 
-/// What the memories of all slots contain.
+/// The content of the memories of all slots.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub(super) world: World,
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Clean {
     }
 }
 
-/// What one memory contains.
+/// The content of one memory.
 #[derive(Clone)]
 pub(super) struct Held {
     pub(super) bytes: Vec<u8>,
@@ -113,7 +113,7 @@ impl Model {
     }
 }
 
-/// What the kernel writes: the content of the file that it reads.
+/// Written by the kernel: the content of the file that it reads.
 pub(super) fn pattern() -> Vec<u8> {
     (0..READ).map(|index| (index % 3) as u8).collect()
 }
@@ -195,7 +195,7 @@ impl ReferenceStateMachine for Reference {
     }
 }
 
-/// What happens to a memory that is in use.
+/// A step for a memory that is in use.
 fn in_use() -> impl Strategy<Value = What> {
     let times = prop_oneof![8 => 2_usize..20, 1 => 20..CALLS];
     prop_oneof![

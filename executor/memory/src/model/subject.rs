@@ -1,4 +1,4 @@
-//! What the model says, done to memories.
+//! The steps of the model, done to memories.
 
 use super::super::mappings::Others;
 use super::super::test_support::mappings;
@@ -23,11 +23,11 @@ use std::sync::Arc;
 pub(super) struct Subject {
     home: Arc<MemoryPool>,
     slots: [Option<Used>; SLOTS],
-    /// What the kernel reads from.
+    /// The file that the kernel reads from.
     file: File,
     /// Parts of the image.
     parts: usize,
-    /// What other memories of the process take.
+    /// Mappings that other memories of the process take.
     _others: Others,
 }
 
@@ -164,7 +164,7 @@ fn fork(used: &mut Used, writing: Writing, size: usize, model: &Model) {
     }
 }
 
-/// What `mlockall(MCL_CURRENT)` does to a memory. A host that may lock less does nothing.
+/// Locks a memory as `mlockall(MCL_CURRENT)` does. A host that may lock less does nothing.
 fn lock(used: &Used, world: &World) {
     // SAFETY: the reservation of a memory in use, whose content stays the same. The kernel refuses
     // to fill what is closed, and locks it.

@@ -1,4 +1,4 @@
-//! What all memories of a row have in common.
+//! Properties that all memories of a row have in common.
 
 use super::super::{InitialContent, KEEP_RESIDENT, MemoryTemplate, ResetMethod, host_page};
 use proptest::prelude::*;
@@ -17,9 +17,9 @@ pub(super) struct World {
     pub(super) keep: usize,
     /// Quarters of the mappings of a process that other memories take.
     pub(super) crowd: isize,
-    /// Whether the kernel logs page faults, where it can.
+    /// `true` if the kernel logs page faults, where it can.
     pub(super) logs: bool,
-    /// Whether the memories are told that threads are noted.
+    /// `true` if the memories are told that threads are noted.
     pub(super) notes: bool,
 }
 
@@ -46,7 +46,6 @@ impl World {
             2 => Just(ResetMethod::Drop),
             4 => limit.clone().prop_map(|limit| ResetMethod::Resident { limit }),
             6 => limit.clone().prop_map(|limit| ResetMethod::Gated { limit }),
-            6 => limit.clone().prop_map(|limit| ResetMethod::Auto { limit }),
             8 => limit.prop_map(|limit| ResetMethod::Tracked { limit }),
         ]
         .prop_filter("this machine can do it", |reset| reset.refusal().is_none());

@@ -1,4 +1,4 @@
-//! What a call writes: the same to a memory and to the model of it.
+//! The writes of a call: the same to a memory and to the model of it.
 
 use super::super::host_page;
 use proptest::prelude::*;
@@ -108,7 +108,7 @@ fn set(bytes: &mut [u8], at: usize, value: impl Fn(u8) -> u8) {
     unsafe { byte.write_volatile(value(byte.read_volatile())) };
 }
 
-/// What two threads write at once: each to every second piece of a range.
+/// Writes of two threads at once: each to every second piece of a range.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shared {
     at: usize,

@@ -43,7 +43,7 @@ impl Memory {
         }
     }
 
-    /// What a reset counts on after these pages were written.
+    /// The invariants of a reset after these pages were written.
     fn check(&self, written: &[u32]) {
         let pages = &self.pages;
         if pages.overflowed() {

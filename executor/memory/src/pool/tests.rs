@@ -42,7 +42,7 @@ fn a_memory_comes_back_clean_and_of_its_first_size() {
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn what_another_thread_writes_behind_the_first_size_is_found() {
     for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
-        if matches!(reset, ResetMethod::Gated { .. } | ResetMethod::Auto { .. }) {
+        if matches!(reset, ResetMethod::Gated { .. }) {
             continue;
         }
         let template = MemoryTemplate::new(InitialContent::zeroed(PAGE), reset).unwrap();
@@ -251,7 +251,7 @@ fn without_a_plan_every_memory_is_new() {
     assert!(pool.idle.len() == 0);
 }
 
-/// What a guest does in a use.
+/// The steps of a guest in a use.
 #[derive(Debug, Clone)]
 enum Step {
     /// Writes so many bytes of a value, from a share of the memory on.
@@ -314,7 +314,7 @@ proptest! {
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn what_one_owner_says_about_threads_is_not_said_for_the_next() {
     for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
-        if matches!(reset, ResetMethod::Gated { .. } | ResetMethod::Auto { .. }) {
+        if matches!(reset, ResetMethod::Gated { .. }) {
             continue;
         }
         let pool = pool(InitialContent::zeroed(PAGE), reset);

@@ -16,7 +16,7 @@ impl<T, const N: usize> Registry<T, N> {
     }
 }
 
-/// What stands for a memory: its address is that of its owner, and never accessed.
+/// Stands for a memory: its address is that of its owner, and never accessed.
 fn owner(address: usize) -> *const u8 {
     std::ptr::without_provenance(address)
 }

@@ -3,27 +3,23 @@
 
 use super::super::ages::Verdict;
 use super::super::faults::{self, Mark};
-use super::super::rule::Seen;
-use super::super::{host_page, pages};
-use super::{ResetMethod, Resetter};
+use super::super::host_page;
+use super::super::rule::{Rule, Seen};
+use super::kept::{Kept, Used};
 use crate::error::Result;
 use std::ops::Range;
 
-/// What the last scan of a memory found and faults have added, and until when that is all there
-/// is.
+/// The pages that can have been written without a fault since the last scan of a memory or of a
+/// part of it.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    /// The thread's faults when the memory was clean again after the last scan.
+    /// The thread's faults when the memory was clean again. `None`: the kernel has to be asked.
     mark: Option<Mark>,
-    /// The pages that were resident and the memory's own then, but for those that were dropped
-    /// since.
+    /// The pages that were resident and the memory's own at the mark, but for those that were
+    /// dropped since.
     pages: Vec<usize>,
     /// The thread's count of faults when the host got the memory's bytes after the last reset.
     lent: Option<u64>,
-    /// Whether the last reset asked the kernel.
-    asked: bool,
-    /// Whether [`Resetter::begin_use`] was called since the last reset.
-    begun: bool,
     /// Scans so far.
     #[cfg(test)]
     pub(super) scans: usize,
@@ -36,170 +32,64 @@ impl Gate {
         self.pages.clear();
     }
 
-    /// The host may do anything from now on with the bytes of the memory, also have the kernel
+    /// The host may do anything with the bytes of the memory from now on, such as having the kernel
     /// write to them in ways that no log tells of.
+    #[inline]
     pub(super) fn lend(&mut self) {
-        if self.lent.is_none() && self.mark.is_some() && faults::are_logged() {
-            // Without a count, the mark is worth nothing.
+        if self.mark.is_some() && self.lent.is_none() && faults::are_logged() {
+            // Without a count, the mark does not hold.
             self.lent = faults::count();
             self.mark = self.mark.filter(|_| self.lent.is_some());
         }
     }
 
-    /// Whether the thread had no fault since the host got the bytes, if it did. Asked once after
+    /// `true` if the thread had no fault since the host got the bytes, if it did. Asked once after
     /// each use.
     #[inline]
     fn is_as_lent(&mut self) -> bool {
         self.lent.take().is_none_or(|count| faults::count() == Some(count))
     }
 
-    /// What the thread does from now on is to tell whether the pages of the last scan are all
-    /// that was written.
-    #[cold]
-    fn begin(&mut self) {
+    /// The memory is used from now on, on this thread, and was not written since its last reset.
+    #[inline]
+    pub(super) fn begin(&mut self) {
         if let Some(mark) = self.mark {
             self.mark = mark.renewed();
             self.lent = None;
-            self.begun = true;
-        }
-    }
-}
-
-impl Resetter {
-    /// Whether resets may depend on the faults of a thread: the memory is of kind
-    /// [`ResetMethod::Gated`] or [`ResetMethod::Auto`], or of kind [`ResetMethod::Tracked`] and one too many to be
-    /// tracked.
-    pub(in super::super) fn may_be_gated(&self) -> bool {
-        match self.template.reset {
-            ResetMethod::Gated { .. } | ResetMethod::Auto { .. } => true,
-            ResetMethod::Tracked { .. } => self.tracked.is_none(),
-            _ => false,
         }
     }
 
-    /// Says that the memory is used from now on. Where more memories are of kind
-    /// [`ResetMethod::Tracked`] than [can be tracked](super::super::TRACKED_AT_ONCE), the reset of a
-    /// further one then asks the kernel only if the thread had a page fault since. What other
-    /// memories did in between does not matter. Nothing happens to other memories.
-    ///
-    /// # Safety
-    ///
-    /// Nobody may have written the memory since its last reset, and what [`ResetMethod::Gated`]
-    /// says about other threads and processes must be true from now on until the next one.
+    /// Restores the known pages of a range of bytes, if no others can have been written; else
+    /// returns `None`. Pages behind the range, where the memory had been larger before, stay as
+    /// they are: clean.
     #[inline]
-    pub unsafe fn begin_use(&mut self) {
-        if self.tracked.is_none() && matches!(self.template.reset, ResetMethod::Tracked { .. }) {
-            self.gate.begin();
-        }
-        if self.hidden > 0 && self.behind.mark.is_some() {
-            self.behind.begin();
-        }
-    }
-
-    /// As [`reset_gated`](Self::reset_gated), but asks the kernel in any case unless
-    /// [`begin_use`](Self::begin_use) was called.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    pub(super) unsafe fn reset_untracked(&mut self, size: usize, limit: usize) -> Result<()> {
-        if !std::mem::take(&mut self.gate.begun) {
-            self.gate.mark = None;
-        }
-        // SAFETY: the caller's promise, and that of `begin_use`.
-        unsafe { self.reset_gated(size, limit) }.map(drop)
-    }
-
-    /// Restores the pages of the last scan and those in which the thread had page faults since,
-    /// where these are known, else the pages of a new scan.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    #[inline]
-    pub(super) unsafe fn reset_gated(&mut self, size: usize, limit: usize) -> Result<Seen> {
-        self.ages.next(size / host_page());
-        // SAFETY: the caller's promise.
-        unsafe { self.restore_gated(0..size, limit) }
-    }
-
-    /// The same for a part of the memory, in a reset that has begun.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset_grown`](Self::reset_grown), with the range's end as what is open.
-    #[inline]
-    pub(super) unsafe fn restore_gated(
+    pub(super) fn restore_known(
         &mut self,
-        range: Range<usize>,
-        limit: usize,
-    ) -> Result<Seen> {
-        if self.gate.is_as_lent()
-            && let Some(mark) = self.gate.mark
-            && (mark.holds() || self.add_faults(mark, &range, limit))
+        kept: &mut Kept,
+        used: &mut Used<'_>,
+        range: &Range<usize>,
+    ) -> Result<Option<Seen>> {
+        if self.is_as_lent()
+            && let Some(mark) = self.mark
+            && (mark.holds() || self.add_faults(mark, used, range, kept.limit))
         {
-            // SAFETY: the caller's promise.
-            return unsafe { self.restore_last(range.end) };
+            return self.restore_pages(kept, used, range.end / host_page()).map(Some);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.restore_again(range, limit) }
+        Ok(None)
     }
 
-    /// As [`reset_gated`](Self::reset_gated), but for pages known from write faults while the memory
-    /// is [watched](super::super::rule::Watch), and while keeping pages pays at all: else drops
-    /// them.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    #[inline]
-    pub(super) unsafe fn reset_auto(&mut self, size: usize, limit: usize) -> Result<()> {
-        if self.is_watched() {
-            // SAFETY: the caller's promise.
-            unsafe { self.reset_tracked(size, limit) }?;
-            if self.watch.watched(self.ages.new_pages()) {
-                // SAFETY: the caller's promise; the memory is clean.
-                return unsafe { self.merge_mappings() };
-            }
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.reset_open(size, limit) }
-    }
-
-    /// As [`reset_auto`](Self::reset_auto) for a memory that is not watched.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    unsafe fn reset_open(&mut self, size: usize, limit: usize) -> Result<()> {
-        if self.rule.drops() {
-            // SAFETY: the caller's promise.
-            unsafe { self.drop_if_written(size) }?;
-            self.rule.dropped();
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        let seen = unsafe { self.reset_gated(size, limit) }?;
-        if self.rule.kept(seen) {
-            // SAFETY: the caller's promise; the memory is clean.
-            return unsafe { self.drop_all() };
-        }
-        if self.watch.not_watched(self.gate.pages.len(), !self.gate.asked) && self.tracked.is_some()
-        {
-            // SAFETY: the caller's promise; the memory is clean.
-            return unsafe { self.start_over() };
-        }
-        Ok(())
-    }
-
-    /// Adds the pages in which the thread had faults since a mark to those of the last scan.
-    /// Whether these are all that can have been written: not where the log does not tell, or
-    /// there are too many.
+    /// Adds the pages in which the thread had faults since a mark. Returns `true` if all that can
+    /// have been written is known then: not where the log does not tell, or there are too many.
     #[cold]
-    fn add_faults(&mut self, mark: Mark, range: &Range<usize>, limit: usize) -> bool {
-        let (start, pages) = (self.base.addr(), &mut self.gate.pages);
-        let now = mark.each_since(|address| {
+    fn add_faults(
+        &mut self,
+        mark: Mark,
+        used: &Used<'_>,
+        range: &Range<usize>,
+        limit: usize,
+    ) -> bool {
+        let (start, pages) = (used.memory.address(), &mut self.pages);
+        self.mark = mark.each_since(|address| {
             let offset = address.wrapping_sub(start);
             if range.contains(&offset) {
                 pages.push(offset / host_page());
@@ -207,103 +97,143 @@ impl Resetter {
         });
         pages.sort();
         pages.dedup();
-        self.gate.mark = now;
-        now.is_some() && self.gate.pages.len() <= limit / host_page()
+        self.mark.is_some() && self.pages.len() <= limit
     }
 
-    /// Drops all pages of a memory of which none was resident at the mark. Without a page
-    /// fault since, none is now.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    unsafe fn drop_if_written(&mut self, size: usize) -> Result<()> {
-        // Before the pages are dropped: a fault in between is one too many, not one too few.
-        let now = Mark::now();
-        if self.gate.is_as_lent() && now.is_some() && now == self.gate.mark {
-            return Ok(());
-        }
-        self.gate.mark = None;
-        // SAFETY: the caller's promise.
-        unsafe { pages::discard(self.base, size) }?;
-        self.gate.mark = now;
-        Ok(())
-    }
-
-    /// Pages behind `open`, where the memory had been larger before, stay as they are: clean.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset_grown`](Self::reset_grown).
     #[inline]
-    unsafe fn restore_last(&mut self, open: usize) -> Result<Seen> {
-        self.gate.asked = false;
+    fn restore_pages(&mut self, kept: &mut Kept, used: &mut Used<'_>, open: usize) -> Result<Seen> {
         let (mut seen, mut is_exact) = (Seen::default(), true);
-        let open = open / host_page();
-        self.gate.pages.retain(|&page| {
+        self.pages.retain(|&page| {
             if page >= open {
                 return true;
             }
-            // SAFETY: the scan and the faults told only of pages of the memory, which nobody else
-            // uses now and which is open.
-            let changed =
-                unsafe { pages::restore(self.compare, self.template.image(), self.base, page) };
-            let before = self.ages.new_pages();
-            let verdict = self.ages.seen(page, changed);
-            let is_new = self.ages.new_pages() > before;
+            let (verdict, changed, is_new) = kept.restore(used, page);
             if is_new && !changed {
                 // It was only read, and stays as it is until it is written, or it was written
                 // without a change. The next scan tells.
-                self.ages.forget(page);
+                kept.ages.forget(page);
                 is_exact = false;
                 return false;
             }
             seen.dirty += usize::from(changed);
             seen.new += usize::from(is_new);
             if verdict == Verdict::LetGo {
-                self.leaving.push(page);
+                kept.leaving.push(page);
             }
             verdict == Verdict::Keep
         });
         if !is_exact {
-            self.gate.mark = None;
+            self.mark = None;
         }
-        if !self.leaving.is_empty() {
-            // SAFETY: the caller's promise; all that was written is restored. Those that are
-            // written again fault, which the mark notices.
-            unsafe { self.let_go() }?;
+        // Pages that are let go and written again fault, which the mark notices.
+        kept.let_go(used)?;
+        Ok(seen)
+    }
+
+    /// Restores the pages of a new scan of a range of bytes. Resident pages from there to `hidden`
+    /// are clean; when the memory is as large again, they can be written without a fault.
+    #[cold]
+    pub(super) fn scan(
+        &mut self,
+        kept: &mut Kept,
+        used: &mut Used<'_>,
+        range: &Range<usize>,
+        hidden: usize,
+    ) -> Result<Seen> {
+        self.forget();
+        let seen = kept.restore_scanned(used, range, Some(&mut self.pages))?;
+        if hidden > range.end {
+            used.each_resident(&(range.end..hidden), |page| self.pages.push(page))?;
+        }
+        #[cfg(test)]
+        {
+            self.scans += 1;
+        }
+        // After the last access to the memory: those may fault as well.
+        self.mark = Mark::now();
+        Ok(seen)
+    }
+}
+
+/// Resets by the faults of a thread while calls write the same pages, and drops all pages while
+/// they write others.
+#[derive(Debug)]
+pub(super) struct ByFaults {
+    pub(super) gate: Gate,
+    rule: Rule,
+}
+
+impl ByFaults {
+    pub(super) fn new() -> Self {
+        Self { gate: Gate::default(), rule: Rule::new() }
+    }
+
+    /// `true` if the next reset drops all pages.
+    #[inline]
+    pub(super) fn drops(&self) -> bool {
+        self.rule.drops()
+    }
+
+    /// Makes the first `size` bytes clean. `knows_threads`: the faults of this thread tell what was
+    /// written, or the mark does not hold.
+    #[inline]
+    pub(super) fn reset(
+        &mut self,
+        kept: &mut Kept,
+        used: &mut Used<'_>,
+        size: usize,
+        knows_threads: bool,
+    ) -> Result<Seen> {
+        if self.rule.drops() {
+            self.drop_if_written(used, size, knows_threads)?;
+            self.rule.dropped();
+            return Ok(Seen::default());
+        }
+        kept.ages.next(size / host_page());
+        let range = 0..size;
+        let known = match knows_threads {
+            true => self.gate.restore_known(kept, used, &range)?,
+            false => None,
+        };
+        let seen = match known {
+            Some(seen) => seen,
+            None => self.gate.scan(kept, used, &range, size)?,
+        };
+        if self.rule.kept(seen) {
+            self.drop_all(kept, used, size)?;
         }
         Ok(seen)
     }
 
-    /// # Safety
-    ///
-    /// As for [`reset_grown`](Self::reset_grown), with the range's end as what is open.
+    /// Drops all pages of a clean memory.
     #[cold]
-    unsafe fn restore_again(&mut self, range: Range<usize>, limit: usize) -> Result<Seen> {
-        let mut found = std::mem::take(&mut self.gate.pages);
-        found.clear();
+    pub(super) fn drop_all(
+        &mut self,
+        kept: &mut Kept,
+        used: &mut Used<'_>,
+        size: usize,
+    ) -> Result<()> {
         self.gate.forget();
-        self.gate.asked = true;
-        let kept = |page| found.push(page);
-        // SAFETY: the caller's promise.
-        let scanned = unsafe { self.restore_range(range.start, range.end, limit, kept) }?;
-        let size = self.template.size();
-        if range.end > size {
-            let known = range.end.max(self.small_to);
-            // SAFETY: so much was open before, in the same mapping.
-            self.is_locked |= unsafe { pages::is_locked(self.base.add(size), known - size) };
-            // Where the memory had been larger before, pages are clean. When it is as large again,
-            // they can be written without a fault.
-            self.resident_pages(range.end..self.hidden, |page| found.push(page))?;
+        kept.ages.forget_all();
+        used.memory.discard(&(0..size))
+    }
+
+    /// Drops all pages of a memory of which none was resident at the mark. Without a page fault
+    /// since, none is now.
+    fn drop_if_written(
+        &mut self,
+        used: &mut Used<'_>,
+        size: usize,
+        knows_threads: bool,
+    ) -> Result<()> {
+        // Before the pages are dropped: a fault in between is one too many, not one too few.
+        let now = Mark::now().filter(|_| knows_threads);
+        if self.gate.is_as_lent() && now.is_some() && now == self.gate.mark {
+            return Ok(());
         }
-        self.gate.pages = found;
-        #[cfg(test)]
-        {
-            self.gate.scans += 1;
-        }
-        // After the last access to the memory: those may fault as well.
-        self.gate.mark = Mark::now();
-        Ok(scanned.seen)
+        self.gate.mark = None;
+        used.memory.discard(&(0..size))?;
+        self.gate.mark = now;
+        Ok(())
     }
 }

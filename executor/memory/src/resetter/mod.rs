@@ -2,23 +2,19 @@
 
 mod gate;
 mod grown;
-mod in_place;
+mod kept;
+mod tracking;
 
-use super::ages::Ages;
-use super::compare::Compare;
+use super::exclusive::Exclusive;
 use super::mapping::hold;
 use super::mappings::Held;
-use super::rule::{Rule, WATCHED, Watch};
-use super::tracked::Tracked;
-use super::{MemoryTemplate, ResetMethod, faults, host_page, pages};
+use super::{MemoryTemplate, ResetMethod, host_page};
 use crate::error::{Error, Result};
-use gate::Gate;
+use gate::ByFaults;
+use grown::{Behind, Grown};
+use kept::{Kept, Used};
 use std::ops::Deref;
-use std::sync::Arc;
-
-/// Light calls after which a memory that was opened as a whole is watched again,
-/// at first and at most.
-const CALM: (u32, u32) = (4, 256);
+use tracking::Tracking;
 
 const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
 
@@ -33,48 +29,30 @@ const BROKEN: Error = Error::Misuse("use of a memory that could not be reset bef
 pub struct Resetter {
     template: MemoryTemplate,
     base: *mut u8,
-    compare: Compare,
-    ages: Ages,
-    /// Pages to be let go, and such that the call has not written, found by the reset that is on
-    /// its way.
-    leaving: Vec<usize>,
-    idle: Vec<usize>,
-    /// For [`ResetMethod::Gated`] and [`ResetMethod::Auto`], and for memories that are too many to be
-    /// tracked.
-    gate: Gate,
-    /// The same for what lies behind the template's size. Elsewhere: few memories need it.
-    behind: Box<Gate>,
-    /// Up to where each fault behind the template's size makes one page writable.
-    small_to: usize,
-    /// Whether a part behind the template's size was locked when it was scanned: to open what lies there
-    /// then makes absent pages writable without a fault.
-    is_locked: bool,
-    /// Whether the owner [notes](super::UsedOn) on which threads the memory is used.
+    kind: Kind,
+    /// Empty for kinds that keep no pages.
+    grown: Grown,
+    /// `true` if the owner [notes](super::UsedOn) on which threads the memory is used.
     notes_threads: bool,
-    /// For [`ResetMethod::Auto`].
-    rule: Rule,
-    watch: Watch,
-    /// For [`ResetMethod::Tracked`] and [`ResetMethod::Auto`], unless too many memories are tracked already.
-    tracked: Option<Arc<Tracked>>,
-    /// Pages that are watched again but still resident (and clean), or were opened
-    /// once more since; to be dropped at `rest_until`.
-    resting: Vec<usize>,
-    rest_until: u32,
-    /// Light calls since the whole memory was opened, and how many it takes.
-    calm: u32,
-    calm_needed: u32,
-    /// Pages behind the template's size that nobody can reach but that are still resident, up
-    /// to this offset.
-    hidden: usize,
-    hidden_for: u16,
+    /// `true` if the last reset had to ask the kernel because the owner does not.
+    lacks_notes: bool,
     /// Set while a reset is on its way, and after one that failed.
     broken: bool,
-    /// What the image and a region split the memory into.
+    /// For the parts into which the image and a region split the memory.
     _held: Held,
 }
 
-/// A [`Resetter`] that the owner of its memory lends. Unlike through a mutable reference, nobody can
-/// put another one in its place, which would reset memory that is not its own.
+/// The state of each [`ResetMethod`].
+enum Kind {
+    Segments,
+    Drop,
+    Resident(Kept),
+    Gated(Kept, ByFaults),
+    Tracked(Tracking),
+}
+
+/// A [`Resetter`] that the owner of its memory lends. Unlike through a mutable reference, nobody
+/// can put another one in its place, which would reset memory that is not its own.
 #[derive(Debug)]
 pub struct ResetterMut<'a>(&'a mut Resetter);
 
@@ -136,12 +114,13 @@ impl std::fmt::Debug for Resetter {
         f.debug_struct("Resetter")
             .field("base", &self.base)
             .field("reset", &self.template.reset)
-            .field("is_tracked", &self.tracked.is_some())
             .finish_non_exhaustive()
     }
 }
 
 impl Resetter {
+    /// Gives a memory that is all zero its clean content.
+    ///
     /// # Safety
     ///
     /// As for [`MemoryTemplate::install`].
@@ -149,65 +128,37 @@ impl Resetter {
         let size = template.size();
         let parts = template.image().map_or(0, |image| image.parts().count());
         let held = hold(2 * parts + usize::from(template.region.is_some()))?;
-        match &template.image {
-            // SAFETY: the caller owns the memory at `base`, of at least the
-            // content's size, which the image does not exceed.
-            Some(image) => unsafe { image.map_over(base) }?,
-            // SAFETY: as above; readable, writable and initialised.
-            None => template.content.write(unsafe { std::slice::from_raw_parts_mut(base, size) }),
+        // SAFETY: the caller owns the memory, and nobody uses it yet.
+        let mut memory = unsafe { Exclusive::new(base, size, template.whole_size()) };
+        if let Some(region) = &template.region {
+            region.map_over(&mut memory, size)?;
         }
-        let mut resetter = Self {
+        match &template.image {
+            Some(image) => image.map_over(&mut memory)?,
+            None => template.content.write(memory.bytes(size)),
+        }
+        let kind = match template.reset {
+            ResetMethod::Segments => Kind::Segments,
+            ResetMethod::Drop => Kind::Drop,
+            ResetMethod::Resident { limit } => Kind::Resident(Kept::new(limit)),
+            ResetMethod::Gated { limit } => {
+                memory.make_small(&(0..size))?;
+                Kind::Gated(Kept::new(limit), ByFaults::new())
+            }
+            ResetMethod::Tracked { limit } => {
+                Kind::Tracked(Tracking::new(&template, &mut memory, base, limit)?)
+            }
+        };
+        Ok(Self {
             template,
             base,
-            compare: Compare::new(),
-            ages: Ages::new(),
-            leaving: Vec::new(),
-            idle: Vec::new(),
-            gate: Gate::default(),
-            behind: Box::default(),
-            small_to: size,
-            is_locked: false,
+            kind,
+            grown: Grown::default(),
             notes_threads: false,
-            rule: Rule::new(),
-            watch: Watch::new(),
-            tracked: None,
-            resting: Vec::new(),
-            rest_until: 0,
-            calm: 0,
-            calm_needed: CALM.0,
-            hidden: 0,
-            hidden_for: 0,
+            lacks_notes: false,
             broken: false,
             _held: held,
-        };
-        let listed = match resetter.template.reset {
-            ResetMethod::Tracked { limit } => Some(limit / host_page()),
-            // A log tells at least as much, and its faults cost less.
-            ResetMethod::Auto { limit } if !faults::are_logged() => {
-                Some((limit / host_page()).min(WATCHED))
-            }
-            _ => None,
-        };
-        if let Some(listed) = listed.filter(|_| size > 0) {
-            let parts = resetter.template.image.iter().flat_map(|image| image.parts());
-            let mappings = std::iter::once(0).chain(parts.flat_map(|part| [part.start, part.end]));
-            // SAFETY: the caller owns the range, which is readable and writable; the pages
-            // are those of it at which mappings begin. Dropped they are as they were.
-            let watched = unsafe {
-                pages::make_joinable(base, mappings.filter(|page| page * host_page() < size));
-                pages::discard(base, size).and_then(|()| pages::watch(base, size))
-            };
-            resetter.tracked = watched.ok().and_then(|()| Tracked::new(base, size, listed));
-            if resetter.tracked.is_none() {
-                // SAFETY: as above. Opened again: it is reset in another way.
-                unsafe { pages::open(base, size) }?;
-            }
-        }
-        if resetter.may_be_gated() {
-            // SAFETY: the caller owns the range.
-            unsafe { pages::make_small(base, size) }?;
-        }
-        Ok(resetter)
+        })
     }
 
     /// The template that was installed.
@@ -216,7 +167,7 @@ impl Resetter {
         &self.template
     }
 
-    /// Whether the memory can be used: no reset has failed so far.
+    /// `true` if the memory can be used: no reset has failed so far.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.broken
@@ -232,25 +183,60 @@ impl Resetter {
     /// on the faults of a thread need to know.
     #[inline]
     pub fn lend(&mut self) {
-        if self.may_be_gated() {
-            self.gate.lend();
+        match &mut self.kind {
+            Kind::Gated(_, by_faults) => by_faults.gate.lend(),
+            Kind::Tracked(tracking) => tracking.open.gate.lend(),
+            Kind::Segments | Kind::Drop | Kind::Resident(_) => {}
         }
-        if self.hidden > 0 {
-            self.behind.lend();
-        }
+        self.grown.gate.lend();
     }
 
     /// Says that the owner notes on which threads the memory is used, in a
-    /// [`UsedOn`](super::UsedOn), from the next use on. What [`ResetMethod::Gated`] says about others that
-    /// write holds then for what the memory grows by, of whatever kind it is, and the kernel need
-    /// not be asked about that after each call.
+    /// [`UsedOn`](super::UsedOn), from the next use on. What [`ResetMethod::Gated`] says about
+    /// others that write must hold then for memories of every kind, and the kernel need not be
+    /// asked after each call about what the memory grows by, or about a tracked memory that is [not
+    /// watched](ResetMethod::Tracked).
     pub fn note_threads(&mut self) {
-        self.notes_threads = true;
+        (self.notes_threads, self.lacks_notes) = (true, false);
     }
 
     /// The memory gets another owner, who has not said anything yet about threads.
     pub(super) fn forget_owner(&mut self) {
-        self.notes_threads = false;
+        (self.notes_threads, self.lacks_notes) = (false, false);
+    }
+
+    /// `true` if resets may depend on the faults of a thread.
+    pub(super) fn asks_threads(&self) -> bool {
+        self.grown.hidden > 0
+            || match &self.kind {
+                Kind::Segments | Kind::Drop | Kind::Resident(_) => false,
+                Kind::Gated(..) => true,
+                Kind::Tracked(tracking) => !tracking.is_watched(),
+            }
+    }
+
+    /// `true` if the last reset had to ask the kernel because the owner does not
+    /// [note threads](Self::note_threads).
+    #[inline]
+    pub(super) fn lacks_notes(&self) -> bool {
+        self.lacks_notes
+    }
+
+    /// Says that the memory is used from now on. If it is of kind [`ResetMethod::Tracked`] and not
+    /// watched, and its [threads are noted](Self::note_threads), the next reset asks the kernel
+    /// only if the thread had a page fault since. What other memories did in between does not
+    /// matter.
+    ///
+    /// # Safety
+    ///
+    /// Nobody may have written the memory since its last reset, and what [`ResetMethod::Gated`]
+    /// says about other threads and processes must be true from now on until the next one.
+    #[inline]
+    pub unsafe fn begin_use(&mut self) {
+        if let Kind::Tracked(tracking) = &mut self.kind {
+            tracking.open.gate.begin();
+        }
+        self.grown.gate.begin();
     }
 
     /// Makes the first [`MemoryTemplate::size`] bytes of the memory clean.
@@ -258,76 +244,130 @@ impl Resetter {
     /// # Safety
     ///
     /// Nobody may hold a reference into the memory or run on it. What [`ResetMethod::Gated`] says
-    /// about others that write must be true where the memory
-    /// is of such a kind, or its [threads are noted](Self::note_threads), or it is not clean
-    /// afterwards.
+    /// about others that write must be true where the memory is of that kind, or its
+    /// [threads are noted](Self::note_threads), or it is not clean afterwards.
     ///
     /// # Errors
     ///
     /// When the kernel refuses; the memory must then not be used.
     #[inline]
     pub unsafe fn reset(&mut self) -> Result<()> {
+        let size = self.template.size();
+        // SAFETY: the caller's promise.
+        unsafe { self.reset_with(size, Behind::MadeZero) }
+    }
+
+    /// As [`reset`](Self::reset), for a memory whose first `open` bytes may have
+    /// been written, more than the template's size: the pages behind that are made
+    /// zero too. The caller closes them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset`](Self::reset), and `open` bytes must be readable, writable
+    /// and the caller's own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reset`](Self::reset).
+    #[inline]
+    pub unsafe fn reset_grown(&mut self, open: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.reset_with(open, Behind::MadeZero) }
+    }
+
+    /// As [`reset_grown`](Self::reset_grown), for a memory whose owner makes zero what it
+    /// opens: what lies behind the template's size may keep any content. As much of it as the
+    /// limit says stays resident until no call has grown the memory for a while.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown).
+    ///
+    /// # Errors
+    ///
+    /// As for [`reset`](Self::reset).
+    #[inline]
+    pub unsafe fn reset_shrunk(&mut self, open: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.reset_with(open, Behind::Anything) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`reset_grown`](Self::reset_grown).
+    #[inline]
+    unsafe fn reset_with(&mut self, open: usize, behind: Behind) -> Result<()> {
         if std::mem::replace(&mut self.broken, true) {
             return Err(BROKEN);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.restore() }?;
+        let size = self.template.size();
+        let open = open.max(size);
+        // SAFETY: the caller's promise, and that of `install`: the memory is the caller's own, and
+        // what was open in earlier resets lies behind it in the same mapping.
+        let memory = unsafe { Exclusive::new(self.base, open, self.grown.known_to()) };
+        let mut used = Used { memory, image: self.template.image() };
+        let mut knows = true;
+        let kept = match &mut self.kind {
+            Kind::Segments => {
+                used.memory.discard(&(0..size))?;
+                self.template.content.write(used.memory.bytes(size));
+                None
+            }
+            Kind::Drop => {
+                used.memory.discard(&(0..size))?;
+                None
+            }
+            Kind::Resident(kept) => {
+                kept.ages.next(size / host_page());
+                kept.restore_scanned(&mut used, &(0..size), None)?;
+                Some((kept, self.notes_threads))
+            }
+            Kind::Gated(kept, by_faults) => {
+                by_faults.reset(kept, &mut used, size, true)?;
+                Some((kept, true))
+            }
+            Kind::Tracked(tracking) => {
+                knows = tracking.reset(&mut used, size, self.notes_threads)?;
+                Some((&mut tracking.kept, self.notes_threads))
+            }
+        };
+        match kept {
+            Some((kept, knows_threads)) if open > size => {
+                let place = (size, open);
+                knows &= self.grown.reset(kept, &mut used, place, behind, knows_threads)?;
+            }
+            Some((kept, _)) if self.grown.hidden > 0 => self.grown.rest(kept, &mut used, size)?,
+            None if open > size => used.memory.discard(&(size..open))?,
+            _ => {}
+        }
+        self.lacks_notes = !knows;
         self.broken = false;
         Ok(())
     }
 
-    /// Makes the template's size clean.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    #[inline]
-    unsafe fn restore(&mut self) -> Result<()> {
-        let size = self.template.size();
-        match self.template.reset {
-            ResetMethod::Segments => {
-                // SAFETY: the promise made to `install` covers the range.
-                unsafe { pages::discard(self.base, size) }?;
-                // SAFETY: as above, and nobody else has a reference; dropped
-                // anonymous pages read as zero.
-                let memory = unsafe { std::slice::from_raw_parts_mut(self.base, size) };
-                self.template.content.write(memory);
-                Ok(())
-            }
-            // SAFETY: as above.
-            ResetMethod::Drop => unsafe { pages::discard(self.base, size) },
-            ResetMethod::Resident { limit } => {
-                // SAFETY: the caller's promise.
-                unsafe { self.restore_scanned(size, limit) }.map(drop)
-            }
-            // SAFETY: the caller's promise.
-            ResetMethod::Gated { limit } => unsafe { self.reset_gated(size, limit) }.map(drop),
-            // SAFETY: the caller's promise.
-            ResetMethod::Auto { limit } => unsafe { self.reset_auto(size, limit) },
-            // SAFETY: the caller's promise.
-            ResetMethod::Tracked { limit } => unsafe { self.reset_tracked(size, limit) },
-        }
-    }
-
-    /// Exchanges the written pages with those of a clean memory: that one then has the content of
-    /// this one, which is clean. Returns `false` and changes nothing if more than `most` pages
-    /// were written, or it is not known which. If the kernel refuses something after the exchange,
-    /// this memory is not [usable](Self::is_usable) any more.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset), and `to` must be the start of another memory of
-    /// the same clean content, at least as large and the caller's own.
-    pub(super) unsafe fn move_written(&mut self, to: *mut u8, most: usize) -> bool {
-        let Some(tracked) = &self.tracked else { return false };
-        if self.broken || tracked.pages.overflowed() || tracked.pages.listed() > most {
+    /// Exchanges the written pages with those of a clean memory, `to`, of the same content: that
+    /// one then has the content of this one, which is clean. Returns `false` and changes nothing if
+    /// more than `most` pages were written, or it is not known which. If the kernel refuses
+    /// something after the exchange, this memory is not [usable](Self::is_usable) any more.
+    pub(super) fn move_written(
+        &mut self,
+        own: Exclusive<'_>,
+        to: Exclusive<'_>,
+        most: usize,
+    ) -> bool {
+        let Kind::Tracked(tracking) = &mut self.kind else { return false };
+        if self.broken || tracking.listed().is_none_or(|listed| listed > most) {
             return false;
         }
         let size = self.template.size();
-        self.broken = true;
-        // SAFETY: the caller's promise.
-        let cleaned =
-            unsafe { self.restore_listed(size, Some(to)).and_then(|()| self.restore_hidden()) };
+        let mut used = Used { memory: own, image: self.template.image() };
+        let cleaned = tracking.restore_listed(&mut used, size, Some(to)).and_then(|()| match self
+            .grown
+            .hidden
+        {
+            0 => Ok(()),
+            _ => self.grown.rest(&tracking.kept, &mut used, size),
+        });
         self.broken = cleaned.is_err();
         true
     }
@@ -343,98 +383,73 @@ impl Resetter {
     ///
     /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn trim(&mut self) -> Result<()> {
-        if self.template.reset.limit().is_none() {
+        if matches!(self.kind, Kind::Segments | Kind::Drop) {
             return Ok(());
         }
         if std::mem::replace(&mut self.broken, true) {
             return Err(BROKEN);
         }
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.hidden > self.template.size() {
-                self.drop_hidden()?;
+        let size = self.template.size();
+        // SAFETY: as in `reset_with`.
+        let memory = unsafe { Exclusive::new(self.base, size, self.grown.known_to()) };
+        let mut used = Used { memory, image: self.template.image() };
+        if self.grown.hidden > 0 {
+            self.grown.drop_all(&mut used, size)?;
+        }
+        match &mut self.kind {
+            Kind::Segments | Kind::Drop => {}
+            Kind::Resident(kept) => {
+                kept.ages.forget_all();
+                used.memory.discard(&(0..size))?;
             }
-            self.start_over()?;
+            Kind::Gated(kept, by_faults) => by_faults.drop_all(kept, &mut used, size)?,
+            Kind::Tracked(tracking) => tracking.start_over(&mut used, size)?,
         }
         self.broken = false;
         Ok(())
     }
 
-    /// Drops all pages of a clean memory and, where writes are tracked, watches them
-    /// all.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    #[cold]
-    unsafe fn start_over(&mut self) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.drop_all() }?;
-        if let Some(tracked) = &self.tracked {
-            // SAFETY: as above.
-            unsafe { pages::watch(self.base, self.template.size()) }?;
-            tracked.pages.start_over();
-        }
-        Ok(())
-    }
-
-    /// Drops all pages of a clean memory. What was watched still is.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    #[cold]
-    unsafe fn drop_all(&mut self) -> Result<()> {
-        let size = self.template.size();
-        // SAFETY: the caller's promise; the memory is clean when its pages are dropped.
-        unsafe { pages::discard(self.base, size) }?;
-        self.ages.forget_all();
-        self.gate.forget();
-        self.resting.clear();
-        self.calm = 0;
-        Ok(())
-    }
-
-    /// Opens a tracked memory as a whole, so that it takes no more mappings than any
-    /// other; the kernel is asked what was written, until calls are light.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset), and the memory must be clean.
-    #[cold]
-    unsafe fn merge_mappings(&mut self) -> Result<()> {
-        self.calm = 0;
-        match &self.tracked {
-            Some(tracked) if tracked.open_all() => Ok(()),
-            // SAFETY: the caller's promise.
-            _ => unsafe { self.start_over() },
-        }
-    }
-
-    /// How often a memory that [may be gated](Self::may_be_gated) asked the kernel.
+    /// `true` if the first write to each page is a signal.
     #[cfg(test)]
-    pub(super) fn scans(&self) -> usize {
-        self.gate.scans
-    }
-
-    /// Whether the first write to each page is a signal.
-    #[inline]
     pub(super) fn is_watched(&self) -> bool {
-        self.tracked.as_ref().is_some_and(|tracked| !tracked.pages.overflowed())
+        matches!(&self.kind, Kind::Tracked(tracking) if tracking.is_watched())
     }
 
-    /// Whether a memory of kind [`ResetMethod::Auto`] drops all pages in the next reset.
+    /// `true` if the next reset drops all pages.
     #[cfg(test)]
     pub(super) fn drops_all(&self) -> bool {
-        self.rule.drops() && !self.is_watched()
+        match &self.kind {
+            Kind::Gated(_, by_faults) => by_faults.drops(),
+            Kind::Tracked(tracking) => !tracking.is_watched() && tracking.open.drops(),
+            _ => false,
+        }
+    }
+
+    /// How often the kernel was asked about a memory that goes by faults.
+    #[cfg(test)]
+    pub(super) fn scans(&self) -> usize {
+        match &self.kind {
+            Kind::Gated(_, by_faults) => by_faults.gate.scans,
+            Kind::Tracked(tracking) => tracking.open.gate.scans,
+            _ => 0,
+        }
+    }
+
+    /// How often the kernel was asked about what the memory has grown by.
+    #[cfg(test)]
+    pub(super) fn scans_behind(&self) -> usize {
+        self.grown.gate.scans
     }
 
     /// Pages that the next reset will compare.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        match &self.tracked {
-            Some(tracked) if !tracked.pages.overflowed() => tracked.pages.listed(),
-            _ => self.ages.kept(),
+        match &self.kind {
+            Kind::Segments | Kind::Drop => 0,
+            Kind::Resident(kept) | Kind::Gated(kept, _) => kept.ages.kept(),
+            Kind::Tracked(tracking) => {
+                tracking.listed().unwrap_or_else(|| tracking.kept.ages.kept())
+            }
         }
     }
 }
