@@ -6,7 +6,7 @@
 //! number is doubled; if few do, it is halved again. Other new pages say nothing about it.
 //!
 //! A page that every call writes, but always with its clean content, looks like one that nobody
-//! writes. It is let go and comes back until it is kept for so long that this hardly costs anything.
+//! writes. It is let go and comes back until it is kept for so long that this is cheap.
 
 use crate::padded::Padded;
 

@@ -1,12 +1,9 @@
 //! Writing the clean content only where it differs.
 //!
-//! A line that is stored to has to be written back to memory some day, also when
-//! the value was there already; a line that is only compared does not. Most of
-//! what a reset looks at is clean.
-//!
-//! Blocks of several lines are compared with the processor's vectors, with one branch
-//! for each block, and only in a block that differs line by line: a page takes a third
-//! less than with a branch for each line, a fifth of what a plain loop over words takes.
+//! Most of what a reset looks at is clean, and a line that is only compared need not be written
+//! back to memory. Blocks of several lines are compared with the processor's vectors, one branch
+//! each, and only in a block that differs line by line: a page takes a third less than with a
+//! branch for each line, and a fifth of a plain loop over words.
 
 /// Bytes that are stored at once: a cache line.
 const LINE: usize = 64;

@@ -1,14 +1,13 @@
 //! The page faults of a thread, noted by the kernel where the thread can read them.
 //!
-//! `perf_event_open(2)` with the software event of page faults writes the address of each to
-//! a ring in the thread's memory. To see that there was none takes no system call. Each entry
-//! costs the fault a sixth more, and the event a switch of threads about a tenth (Linux 6.18, AMD
-//! EPYC: 1.6 instead of 1.35 µs, and 3.8 instead of 3.2 with the pipe that causes it).
+//! With the software event of page faults, `perf_event_open(2)` writes the address of each to a
+//! ring in the thread's memory; seeing that there was none takes no system call. A fault takes 1.6
+//! instead of 1.35 µs then, and a switch of threads through a pipe 3.8 instead of 3.2 (Linux 6.18,
+//! AMD EPYC).
 //!
-//! Faults in the kernel count too (`read(2)` into a memory), so it takes
+//! Faults in the kernel (`read(2)` into a memory) count too, so it takes
 //! `kernel.perf_event_paranoid` of at most 1, or `CAP_PERFMON`. Pages that a system call pins are
-//! not faults of the processor and are not noted: `O_DIRECT`, `process_vm_writev`,
-//! `MADV_POPULATE_WRITE`.
+//! not noted.
 //!
 //! Numbers and layouts are those of `linux/perf_event.h`. A software event with a period of 1 is
 //! never throttled (`perf_swevent_event` in `kernel/events/core.c`).

@@ -1,10 +1,9 @@
-//! Opening what a memory grows by, and closing it again after the call.
+//! Opening the part that a memory grows by, and closing it again after the call.
 //!
-//! Code that checks no bounds must have no access to what lies behind the memory. The kernel
-//! can see to that: two calls of `mprotect` for a guest that grows its memory in each call. Most
-//! guests grow in the same steps each time. From the third time on, each step has a
-//! [protection key](super::keys), and is opened and closed by the thread's rights alone. What is
-//! closed is zero, so a processor that reads ahead in spite of the key finds nothing there.
+//! For code that checks no bounds, the kernel has to deny access behind the memory: two calls of
+//! `mprotect` for a guest that grows in each call. If it grows in the same steps, each step has a
+//! [protection key](super::keys) from the third time on, and is opened and closed by the thread's
+//! rights alone. The closed part is zero, which speculative reads may see.
 
 use super::keys::{self, MOST, Rights};
 use super::mappings::Held;

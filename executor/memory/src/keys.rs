@@ -1,19 +1,12 @@
-//! Protection keys: what a thread may access, changed without a system call.
+//! Protection keys: a thread's rights to memory, changed without a system call.
 //!
-//! A range of pages can have one of 15 keys, and a register of each thread (PKRU) says which
-//! keys the thread may use (pkeys(7), on x86-64 alone). To write the register takes about 15 ns.
-//! `mprotect` changes the process's mappings and the address caches of all processors, which
-//! takes 2 µs, and 11 µs while another thread runs (a C program with 16 pages of 64 KiB, AMD EPYC,
-//! family 25, model 1).
+//! A range of pages can have one of 15 keys, and a register of each thread (PKRU) says which keys
+//! it may use (pkeys(7), on x86-64 alone). Writing the register takes about 15 ns, `mprotect` 2 µs,
+//! and 11 µs while another thread runs (16 pages of 64 KiB, AMD EPYC, family 25, model 1).
 //!
-//! The kernel gives new threads the rights of their maker, and denies signal handlers and all
-//! other threads the use of every key. Nothing here relies on that: [`Rights`] says for each
-//! guest what it may use while it runs. No instruction of WebAssembly writes the register.
-//!
-//! A signal handler that jumps away instead of returning leaves its thread without all rights: only
-//! the return gives them back. WasmEdge's handler ends a guest's trap so. A guest of which nothing
-//! is locked may be called by a host function of one that needs its rights afterwards, or by a host
-//! with keys of its own. So there are [`Rights`] for it, too, wherever there is the register.
+//! No instruction of WebAssembly writes the register. [`Rights`] sets it for each guest. A signal
+//! handler that jumps away instead of returning (WasmEdge's, at a trap) leaves its thread without
+//! rights; so guests of which nothing is locked have [`Rights`], too.
 
 use rustix::mm::MprotectFlags;
 use std::io;

@@ -1,34 +1,47 @@
-//! Linear memories of this project's own: an image of the clean content,
-//! mappings of it, and resets that bring a used mapping back to it.
+//! Linear memories that are reset to their initial content between uses.
 //!
-//! Dropping pages is what makes a clean instance dear: every page that is
-//! touched again costs a fault, and on a second thread each drop costs a
-//! shoot-down of the other processor's address cache and the process's memory
-//! lock. Other kinds of [`ResetMethod`] therefore find out which pages were written and restore
-//! those in place: [`Resident`](ResetMethod::Resident) asks the kernel on every reset,
-//! [`Gated`](ResetMethod::Gated) only when the thread's page faults since the last one do not tell,
-//! [`Tracked`](ResetMethod::Tracked) keeps a list that grows by a write fault when a page is
-//! written that was not in it yet.
+//! An [`InitialContent`] becomes a [`MemoryTemplate`], which holds the content as a file in memory
+//! and a [`ResetMethod`]. A [`Memory`] of the template is mapped from that file; a [`MemoryPool`]
+//! lends such memories and resets them when they are given back. Hosts whose runtime makes the
+//! memory [install](MemoryTemplate::install) the template themselves and get a [`Resetter`].
 //!
-//! | module | idea |
+//! ```
+//! use touchstone_memory::{InitialContent, KEEP_RESIDENT, Memory, MemoryTemplate, ResetMethod};
+//!
+//! # fn main() -> touchstone_memory::Result<()> {
+//! let size = 1 << 20;
+//! let content = InitialContent::from_segments(size, [(4096, &b"clean"[..])])?;
+//! let limit = KEEP_RESIDENT;
+//! // The best method that this machine supports.
+//! let methods = [ResetMethod::Tracked { limit }, ResetMethod::Gated { limit }, ResetMethod::Drop];
+//! let method = methods.into_iter().find(|method| method.refusal().is_none()).unwrap();
+//! let template = MemoryTemplate::new(content, method)?;
+//! let mut memory = Memory::new(Some(&template), size, size)?;
+//! for _ in 0..3 {
+//!     memory.bytes_mut()[4096..4101].copy_from_slice(b"dirty");
+//!     memory.reset()?;
+//!     assert_eq!(&memory.bytes_mut()[4096..4101], b"clean");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Dropping pages makes a clean instance expensive: every page that is touched again costs a fault,
+//! and on a second thread each drop costs a flush of the other processor's address cache and the
+//! process's memory lock. The other methods therefore find out which pages were written and restore
+//! those in place.
+//!
+//! | module | content |
 //! |---|---|
-//! | `image` | what a clean memory contains, as a file to be mapped |
-//! | `mapping` | addresses with an accessible front |
+//! | `image`, `template`, `region` | the clean content, shared by all memories of a module |
+//! | `mapping`, `memory`, `pool` | addresses, a memory with its resetter, many in turns |
 //! | `keys`, `growth` | opening what a memory grows by without system calls |
-//! | `exclusive` | the proof that nobody else uses a memory, and what is done to its pages |
-//! | `compare` | storing only what differs |
-//! | `ages` | how long a page is kept that nobody writes |
-//! | `rule` | when keeping pages pays |
-//! | `pagemap` | asking the kernel which pages were written |
-//! | `faults`, `fault_log` | whether there is a reason to ask |
-//! | `process` | telling a child of a fork from its parent |
-//! | `tracked`, `signals` | noticing the first write to a page |
-//! | `open_pages`, `registry` | which pages were written, of which memory |
-//! | `sync` | the atomics and the lock of both |
-//! | `mappings` | how many mappings all of that takes |
-//! | `method`, `template`, `resetter` | the kinds of reset, and one memory's own |
-//! | `memory`, `pool` | a memory with its reset, and many in turns |
-//! | `region` | a state that many memories have at their ends, read-only |
+//! | `exclusive`, `compare` | the proof that nobody else uses a memory; restoring its pages |
+//! | `method`, `resetter` | the kinds of reset, and the state of one memory |
+//! | `ages`, `rule` | how long pages are kept |
+//! | `pagemap`, `faults`, `fault_log`, `process` | asking the kernel what was written |
+//! | `tracked`, `signals`, `open_pages`, `registry` | noticing the first write to a page |
+//! | `mappings` | a limit on the mappings of the process |
 
 mod ages;
 mod compare;
@@ -101,6 +114,6 @@ use std::sync::LazyLock;
 #[must_use]
 pub fn host_page() -> usize {
     static ASKED: LazyLock<usize> = LazyLock::new(rustix::param::page_size);
-    // It is part of every reset. This processor has no other one.
+    // A constant on x86-64, because every reset reads it.
     if cfg!(target_arch = "x86_64") { 4096 } else { *ASKED }
 }

@@ -1,12 +1,10 @@
-//! How many mappings the memories of this process take, all together.
+//! The number of mappings that the memories of this process take together.
 //!
-//! Linux allows a process so many mappings (`vm.max_map_count`); beyond that nobody's `mmap`
-//! succeeds, an allocator's neither. Each run of open pages in a memory takes two, until the kernel
-//! merges them again ([`make_joinable`](super::exclusive::Exclusive::make_joinable)). Above a
-//! quarter of what is allowed, memories give theirs back when they are reset; above a half, none
-//! gets more of them. No memory is made that would leave less than a sixteenth to the rest of the
-//! process, which would end at its next allocation, and none begins to grow that would leave less
-//! than half of that.
+//! Linux allows a process so many mappings (`vm.max_map_count`); beyond that no `mmap` succeeds, an
+//! allocator's neither. Each run of open pages in a memory takes two, until the kernel merges them
+//! again ([`make_joinable`](super::exclusive::Exclusive::make_joinable)). Above a quarter of the
+//! limit, memories give theirs back when they are reset; above a half, none gets more. A new memory
+//! has to leave a sixteenth to the rest of the process, one that begins to grow half of that.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicIsize, Ordering};

@@ -1,10 +1,9 @@
-//! A state of the host that many guests read where it is, without a copy for each.
+//! A state of the host that many guests read in place.
 //!
-//! The region is a file in memory. The host has the only mapping that can be written; the file is
-//! sealed, so that no other one can be made. Each guest has it at the end of its linear memory,
-//! read-only. A guest that writes there gets a fault at an address of its own memory, which its
-//! runtime makes a trap: the page is in no tracked memory, so Touchstone's handler passes the fault
-//! on.
+//! The region is a file in memory with one writable mapping, the host's; the file is sealed, so
+//! that no other one can be made. Each guest has it at the end of its linear memory, read-only. A
+//! guest that writes there gets a fault, which its runtime makes a trap: the page is in no tracked
+//! memory, so Touchstone's handler passes the fault on.
 
 use super::exclusive::Exclusive;
 use super::host_page;

@@ -1,9 +1,11 @@
 //! Regions at the end of memories.
 
+use super::test_support::kinds;
 use super::{InitialContent, Memory, MemoryTemplate, Region, ResetMethod, host_page};
 use std::sync::Arc;
 
-const SIZE: usize = 4 * (64 << 10);
+const REGION: usize = 64 << 10;
+const SIZE: usize = 4 * REGION;
 
 fn template(reset: ResetMethod, region: &Arc<Region>) -> MemoryTemplate {
     let mut clean = vec![0; SIZE];
@@ -19,27 +21,15 @@ fn read(memory: &Memory, offset: usize) -> u8 {
     unsafe { memory.base().add(offset).read_volatile() }
 }
 
-fn kinds() -> Vec<ResetMethod> {
-    let limit = 1 << 20;
-    let all = [
-        ResetMethod::Segments,
-        ResetMethod::Drop,
-        ResetMethod::Resident { limit },
-        ResetMethod::Gated { limit },
-        ResetMethod::Tracked { limit },
-    ];
-    all.into_iter().filter(|reset| reset.refusal().is_none()).collect()
-}
-
 #[test]
 #[cfg_attr(miri, ignore = "needs mappings of files")]
 fn all_memories_read_what_the_host_writes_and_keep_it_over_resets() {
-    for reset in kinds() {
+    for reset in kinds(1 << 20) {
         let region = Arc::new(Region::new(1).unwrap());
-        assert_eq!(region.length(), (64 << 10));
+        assert_eq!(region.length(), REGION);
         let template = template(reset, &region);
         let size = template.size();
-        assert_eq!(size, SIZE - (64 << 10));
+        assert_eq!(size, SIZE - REGION);
         let mut memories: Vec<Memory> =
             (0..3).map(|_| Memory::new(Some(&template), SIZE, 2 * SIZE).unwrap()).collect();
         for round in 1..=20_u8 {
@@ -56,7 +46,7 @@ fn all_memories_read_what_the_host_writes_and_keep_it_over_resets() {
             }
         }
         // What is written is cut off at the end, and outlives no memory.
-        region.write(&vec![9; 2 * (64 << 10)]);
+        region.write(&vec![9; 2 * REGION]);
         let last = memories.pop().unwrap();
         drop(memories);
         assert_eq!(read(&last, SIZE - 1), 9);
@@ -82,7 +72,7 @@ fn a_region_needs_room_that_is_empty() {
         template.sharing(Some(Arc::new(Region::new(length).unwrap())))
     };
     assert!(sharing(InitialContent::zeroed(SIZE), SIZE).is_err());
-    assert!(sharing(InitialContent::zeroed(SIZE), SIZE - (64 << 10)).is_ok());
+    assert!(sharing(InitialContent::zeroed(SIZE), SIZE - REGION).is_ok());
     let mut full = vec![0; SIZE];
     full[SIZE - 1] = 1;
     assert!(sharing(InitialContent::capture(&full), 1).is_err());

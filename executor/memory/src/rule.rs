@@ -1,12 +1,11 @@
 //! When a memory keeps its pages, and when it drops them all.
 //!
-//! Keeping pays for pages that calls write again: to compare one takes a tenth of the time
-//! of a fault or less. Where each call writes other pages, all of them fault anyway, and
-//! the comparisons of those that stay are added. So pages are kept until most of what was
-//! written in each of several calls was new. Then they are dropped for a while, and tried
-//! again. Each trial that fails doubles the while.
+//! Keeping pays for pages that calls write again: to compare one takes a tenth of the time of a
+//! fault or less. Where each call writes other pages, all of them fault anyway. So pages are kept
+//! until most of what was written in each of several calls was new. Then they are dropped for a
+//! while, and tried again; each trial that fails doubles the while.
 //!
-//! Nothing has to be asked while the first write to each page is a signal. Where new pages keep
+//! While the first write to each page is a signal, nothing has to be asked. Where new pages keep
 //! coming, signals cost more than page faults, and watching ends until calls write no new pages.
 //!
 //! Only counts decide, never a clock: the same calls always lead to the same decisions.

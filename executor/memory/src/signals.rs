@@ -1,26 +1,19 @@
 //! The process's handler for SIGSEGV, as far as tracked memories need one.
 //!
-//! It has to come before the handler of every runtime: a runtime that sees a
-//! fault in its own code takes it for the guest's trap. Runtimes install theirs
-//! when they are first used, over whatever is there, and pass on what is not
-//! theirs. So each time a memory is to be tracked, it is looked whether the
-//! handler on top is one of ours, and another one is put on top if not. A runtime
-//! may then pass a fault on to an older one of ours; each is a function of its own
-//! and passes on to what *it* was put over.
+//! It has to come before the handlers of runtimes, which take a fault in their own code for a
+//! guest's trap. Runtimes install theirs when they are first used, over whatever is there, and pass
+//! on other faults. So whenever a memory starts to be tracked and no handler of ours is on top,
+//! another one is put there: a function of its own, which passes on to the handler that it was put
+//! over.
 //!
-//! That alone makes no circle. But a runtime that installs its handler a second time
-//! finds one of ours above its own, and passes on to that. So each of ours notes in the
-//! fault itself that it has seen it, and one that sees it again passes it on to what an
-//! older one was put over ([`Seen`]).
+//! A runtime that installs its handler twice then passes faults on to one of ours above its own. So
+//! each of ours notes in the fault itself that it has seen it ([`Seen`]), and the second time
+//! passes on to what an older one was put over.
 //!
-//! What a handler may do is little. These read atomics and constant memory, make
-//! system calls that neither allocate nor lock in this process
-//! ([`tracked::open_page_at`](super::tracked::open_page_at)), take no lock, and
-//! leave `errno` as it was: the write that faulted may be anywhere, between a failed
-//! call and the look at its `errno` too.
+//! The handlers read atomics and constant memory, make system calls that neither allocate nor lock
+//! ([`tracked::open_page_at`](super::tracked::open_page_at)), take no lock, and keep `errno`.
 //!
-//! A thread that blocks SIGSEGV cannot run on a tracked memory: the kernel ends the
-//! process at its first fault, as it does for every runtime that traps by signals.
+//! A thread that blocks SIGSEGV cannot run on a tracked memory: the kernel ends the process.
 
 use super::tracked::{self, Fault};
 use std::ffi::{c_int, c_void};
@@ -73,12 +66,11 @@ static BELOW: [Level; LEVELS] = [const { Level::new() }; LEVELS];
 /// Levels in use. The lock is that of whoever installs; handlers do not take it.
 static INSTALLED: Mutex<usize> = Mutex::new(0);
 
-/// Makes sure that Touchstone's handler of SIGSEGV is the first one.
+/// Makes Touchstone's handler of SIGSEGV the first one.
 ///
-/// Each memory that starts to be tracked does this, and so does each engine that loads a
-/// module. A host that uses another runtime for the first time, or installs a handler of
-/// its own, after the last of these calls it itself: a first write to a tracked memory
-/// must not reach a handler that takes it for the fault of something of its own.
+/// Each memory that starts to be tracked does this. A host that installs a handler, or uses another
+/// runtime for the first time, after that calls it itself: a first write to a tracked memory must
+/// not reach a handler that takes it for a fault of its own.
 ///
 /// # Errors
 ///
@@ -233,8 +225,8 @@ fn block(signals: u64) {
     }
 }
 
-/// Nobody wants the fault. With the default action in place the access, made again,
-/// ends the process as it would have without us. One that was sent is sent again.
+/// Nobody wants the fault: the access, made again, ends the process. A signal that was sent is sent
+/// again.
 fn end_by_default(signal: c_int, is_sent: bool) {
     // SAFETY: `SIG_DFL` is a valid action; both functions may be called in a handler.
     unsafe {
@@ -255,9 +247,8 @@ unsafe fn is_sent(info: *const libc::siginfo_t) -> bool {
     unsafe { (*info).si_code <= 0 }
 }
 
-/// Which handlers of ours have passed a fault on: a bit for each level, noted in a part of
-/// its `siginfo_t` that the kernel fills with zeros for each signal and nobody uses
-/// (`SI_EXPANSION_SIZE`). So nothing is left behind by a handler that jumps away.
+/// The handlers of ours that have passed a fault on: a bit for each level, in a part of its
+/// `siginfo_t` that the kernel fills with zeros and nobody uses (`SI_EXPANSION_SIZE`).
 struct Seen;
 
 impl Seen {
@@ -328,8 +319,7 @@ unsafe fn is_write(address: usize, context: *mut c_void) -> bool {
     }
 }
 
-/// The write cannot be made, and whoever comes next would take it for the guest's
-/// fault: a trap that no other executor has. The process ends instead.
+/// Ends the process: the next handler would take the write for a trap of the guest.
 #[cold]
 fn give_up() -> ! {
     const MESSAGE: &str = "touchstone: the kernel refuses to make a tracked memory writable: out of \

@@ -21,6 +21,18 @@ pub(super) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
     kinds.into_iter().filter(|kind| kind.refusal().is_none())
 }
 
+/// Bytes of its own that stay resident of a clean memory at most.
+pub(super) fn most_resident(reset: ResetMethod, size: usize) -> usize {
+    match reset {
+        // It writes its content.
+        ResetMethod::Segments => size,
+        ResetMethod::Drop => 0,
+        ResetMethod::Resident { limit } | ResetMethod::Gated { limit } => limit,
+        // Pages that are open, and pages that rest.
+        ResetMethod::Tracked { limit } => 2 * limit,
+    }
+}
+
 /// Runs the test of this name once more, as the only one of a process: `None`
 /// there, and how that process ended here.
 pub(super) fn alone(name: &str) -> Option<(ExitStatus, String)> {

@@ -1,8 +1,5 @@
-//! Memories whose first write to each page is noticed: they are mapped read-only,
-//! the write faults, and the handler opens the page and notes it.
-//!
-//! A page stays open from call to call, so that a call which writes where the
-//! last one wrote costs no fault and no system call.
+//! Memories whose first write to each page is noticed: they are mapped read-only, the write faults,
+//! and the handler opens the page and notes it. A page stays open from call to call.
 
 use super::open_pages::{OpenPages, Protection};
 use super::registry::Registry;

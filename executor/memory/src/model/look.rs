@@ -17,18 +17,6 @@ pub(super) fn most_mappings(world: &World, parts: usize) -> usize {
     2 * parts + 4 + 2 * runs
 }
 
-/// Bytes of its own that stay resident of a clean memory at most.
-pub(super) fn most_resident(reset: ResetMethod, size: usize) -> usize {
-    match reset {
-        // It writes its content.
-        ResetMethod::Segments => size,
-        ResetMethod::Drop => 0,
-        ResetMethod::Resident { limit } | ResetMethod::Gated { limit } => limit,
-        // Pages that are open, and pages that rest.
-        ResetMethod::Tracked { limit } => 2 * limit,
-    }
-}
-
 /// Checks what stays resident of a memory of so many open bytes, unless it is locked.
 pub(super) fn check_resident(base: *mut u8, size: usize, most: usize) {
     // SAFETY: a memory of the caller's row, of so many bytes.

@@ -2,6 +2,7 @@
 
 use super::super::mappings::Others;
 use super::super::test_support::mappings;
+use super::super::test_support::most_resident;
 use super::super::{
     Image, Memory, MemoryPool, MemoryTemplate, PooledMemory, ResetMethod, UsedOn, fault_log,
     host_page, note_foreign_writes, writable,
@@ -115,7 +116,7 @@ impl Used {
         assert_eq!(seen.readable, world.size(), "bytes that can be read");
         let most = look::most_mappings(&world, parts);
         assert!(seen.count <= most, "{} mappings, at most {most} may be", seen.count);
-        look::check_resident(base, world.size(), look::most_resident(world.reset, world.size()));
+        look::check_resident(base, world.size(), most_resident(world.reset, world.size()));
         compare(self.bytes(world.size()), model.clean());
     }
 }

@@ -1,7 +1,9 @@
 //! Properties that all memories of a row have in common.
 
+use super::super::test_support::kinds;
 use super::super::{InitialContent, KEEP_RESIDENT, MemoryTemplate, ResetMethod, host_page};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 /// Host pages that a memory may grow by.
 pub(super) const GROWTH: usize = 40;
@@ -41,14 +43,7 @@ impl World {
             Just(3 * host_page()),
             Just(0),
         ];
-        let reset = prop_oneof![
-            2 => Just(ResetMethod::Segments),
-            2 => Just(ResetMethod::Drop),
-            4 => limit.clone().prop_map(|limit| ResetMethod::Resident { limit }),
-            6 => limit.clone().prop_map(|limit| ResetMethod::Gated { limit }),
-            8 => limit.prop_map(|limit| ResetMethod::Tracked { limit }),
-        ]
-        .prop_filter("this machine can do it", |reset| reset.refusal().is_none());
+        let reset = limit.prop_flat_map(|limit| select(Vec::from_iter(kinds(limit))));
         let content =
             prop_oneof![Just(Content::Empty), Just(Content::Dense), Just(Content::Sparse)];
         // Those of one word of bits, of a few, and of more runs than a memory may have.
