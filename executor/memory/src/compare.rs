@@ -81,11 +81,8 @@ macro_rules! with_vectors {
 
             const WIDTH: usize = size_of::<$vector>();
 
-            /// # Safety
-            ///
-            /// The processor must have the vectors.
             #[target_feature(enable = $feature)]
-            unsafe fn restore(used: &mut [Block], clean: &[Block]) -> bool {
+            fn restore(used: &mut [Block], clean: &[Block]) -> bool {
                 let mut changed = false;
                 for (used, clean) in used.iter_mut().zip(clean) {
                     if differs::<BLOCK>(used, clean) {
@@ -101,11 +98,8 @@ macro_rules! with_vectors {
                 changed
             }
 
-            /// # Safety
-            ///
-            /// The processor must have the vectors.
             #[target_feature(enable = $feature)]
-            unsafe fn clear(used: &mut [Block]) -> bool {
+            fn clear(used: &mut [Block]) -> bool {
                 let mut changed = false;
                 for used in used {
                     if is_set::<BLOCK>(used) {
@@ -120,11 +114,8 @@ macro_rules! with_vectors {
                 changed
             }
 
-            /// # Safety
-            ///
-            /// The processor must have the vectors.
             #[target_feature(enable = $feature)]
-            unsafe fn exchange(one: &mut [Block], other: &mut [Block]) -> bool {
+            fn exchange(one: &mut [Block], other: &mut [Block]) -> bool {
                 let mut changed = false;
                 for (one, other) in one.iter_mut().zip(other) {
                     if differs::<BLOCK>(one, other) {
