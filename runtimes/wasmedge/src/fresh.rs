@@ -36,7 +36,8 @@ impl FreshInstance {
             self.shared.check_size(unsafe { bytes(memory.as_ptr()) }.len(), template)?;
             // SAFETY: WasmEdge has just made this memory, page-aligned, private, zero and, by the
             // check above, of the template's whole size; only this slot has it, and `resetter` is
-            // dropped before the slot. A region is written by compiled code only (`WasmEdgeModule::new`).
+            // dropped before the slot. A region is written by compiled code only
+            // (`WasmEdgeModule::new`).
             let mut resetter = unsafe { template.install(base as *mut u8) }?;
             // By `used_on`.
             resetter.note_threads();
