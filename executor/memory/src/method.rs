@@ -29,7 +29,8 @@ pub enum ResetMethod {
     /// What is written between two resets on one thread must have been written by that thread, or
     /// [`note_foreign_writes`](super::note_foreign_writes) be called on it in between;
     /// [`UsedOn`](super::UsedOn) does that for instances that change their thread. System calls of
-    /// the thread may write, after [`Resetter::lend`] also those that pin pages (`O_DIRECT`,
+    /// the thread may write, after [`Resetter::lend`](super::Resetter::lend) also those that pin pages
+    /// (`O_DIRECT`,
     /// `process_vm_writev`); other processes and asynchronous ones (`io_uring`) may not, and the
     /// thread may not stop its events (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`). After the process has
     /// locked the memory (`mlock`, `mlockall(MCL_CURRENT)`),
