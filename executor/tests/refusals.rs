@@ -1,4 +1,4 @@
-//! What an executor refuses for a module, and with which words.
+//! Refusals of executors for a module, with their words.
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};

@@ -1,5 +1,5 @@
-//! The harness of the behaviour tests: every engine of the test program (its function `engines`), one
-//! strategy, one guest.
+//! The harness of the behaviour tests: every engine of the test program (its function `engines`),
+//! one strategy, one guest.
 
 #[macro_use]
 mod behaviours;

@@ -164,7 +164,7 @@ fn imported_memories_tables_and_globals_become_definitions_with_the_same_index()
     }
 }
 
-/// What `wasm-ld -shared` makes: data and functions at a base, symbols through globals.
+/// A library of `wasm-ld -shared`: data and functions at a base, symbols through globals.
 #[test]
 fn a_library_is_linked_with_itself() {
     let text = canonical(

@@ -40,7 +40,7 @@ pub(crate) struct Page {
     profile: tempfile::TempDir,
     session: String,
     last: u64,
-    /// What happened: method and parameters.
+    /// Events: method and parameters.
     events: Vec<(String, Value)>,
     url: String,
 }

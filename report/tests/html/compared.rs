@@ -202,7 +202,7 @@ fn a_long_file_is_read_in_steps_that_grow_with_it() {
     line["metrics"]["call"] = json!({"total": vec![7; SAMPLES], "noisy": noisy});
     let line = line.to_string();
     lines[long] = &line;
-    // Failures that name other cells, which every line of a cell was held against.
+    // Failures that name other cells: comparing each line with each cell would take quadratic time.
     let refusals: Vec<String> = (0..3000)
         .map(|n| {
             json!({"kind": "refusal", "engine": "e", "case": format!("c{n}"), "threads": 1,

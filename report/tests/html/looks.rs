@@ -1,4 +1,4 @@
-//! Whether everybody can use the page: names, table semantics, keys, contrast, narrow windows.
+//! Accessibility: names, table semantics, keys, contrast, narrow windows.
 
 use super::{Page, open};
 use serde_json::json;

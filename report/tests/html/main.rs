@@ -47,7 +47,7 @@ static MADE: LazyLock<Made> = LazyLock::new(|| {
     Made { folder, book, cells }
 });
 
-/// What the page shows when it is opened.
+/// The view of the opened page.
 struct View {
     case: String,
     guest: String,
@@ -55,7 +55,7 @@ struct View {
 }
 
 impl View {
-    /// Whether a cell is in the view.
+    /// `true` if a cell is in the view.
     fn has(&self, cell: &record::CellKey) -> bool {
         cell.case == self.case && cell.guest == self.guest && cell.threads == self.threads
     }

@@ -1,4 +1,4 @@
-//! What the page shows: the numbers of BENCHMARK.md, to the last digit.
+//! The shown numbers equal those of BENCHMARK.md, to the last digit.
 
 use super::{MADE, column, open, options, rows, set, view};
 use touchstone_record::{CellKey, Executor, Metric, Role};

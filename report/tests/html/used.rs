@@ -1,5 +1,5 @@
-//! What can be done with the table: filters, sorting, another baseline, details, a download,
-//! and the address that leads back to a view.
+//! The use of the table: filters, sorting, another baseline, details, a download, and the address
+//! that leads back to a view.
 
 use super::fixtures::{Run, cell};
 use super::{MADE, Page, address, column, open, options, rows, set, view};

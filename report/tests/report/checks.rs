@@ -1,4 +1,4 @@
-//! What the checks found, beside the times.
+//! Findings of checks, beside the times.
 
 use super::{EMPTY, Place, Run, assert_has, cell};
 use std::collections::BTreeMap;

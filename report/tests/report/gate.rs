@@ -1,4 +1,4 @@
-//! What is not published, and how it is.
+//! Refused and published pages.
 
 use super::{EMPTY, Place, assert_has, fixtures};
 use fixtures::{Run, cell};

@@ -1,4 +1,4 @@
-//! What the page advises, and by which rules.
+//! The advice of the page, and its rules.
 
 use super::fixtures::{self, Cell};
 use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};

@@ -1,4 +1,4 @@
-//! What calls are made of, and rows of calls on used instances.
+//! The parts of calls, and rows of calls on used instances.
 
 use super::fixtures::Cell;
 use super::{Metric, Place, Run, Status, assert_has, cell, refusal};

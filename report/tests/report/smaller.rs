@@ -1,4 +1,4 @@
-//! What is not shown, and that the report stays small.
+//! Omitted parts, and the size of the report.
 
 use super::{DIRTY, EMPTY, Place, Run, Status, assert_has, cell, large_matrix, refusal};
 use touchstone_record::Line;
