@@ -10,12 +10,6 @@ const COLUMNS: usize = 100;
 /// First words that a doc comment does not begin with.
 const OPENINGS: [&str; 2] = ["What", "Whether"];
 
-/// Folders and files whose comments are checked, relative to the repository.
-fn checked() -> Vec<String> {
-    let text = include_str!("comments.txt");
-    text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
-}
-
 /// All Rust files beneath `folder`, without build folders, hidden and generated files.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -90,11 +84,10 @@ fn check(source: &str) -> Vec<(usize, Broken)> {
 #[test]
 fn comments_keep_the_rules() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let checked = checked();
     let mut report = String::new();
     let mut files = Vec::new();
     sources(root, &mut files);
-    files.retain(|path| checked.iter().any(|folder| path.starts_with(root.join(folder))));
+    assert!(files.len() > 700, "{}", files.len());
     for path in files {
         let source = std::fs::read_to_string(&path).unwrap();
         for (line, Broken { rule, instead }) in check(&source) {
