@@ -69,7 +69,7 @@ pub fn count(
     works.retain(|(case, guest)| filter.matches(&work(&case.name, guest)));
     let is_counted = |cell: &&Cell| {
         let name = cell.name();
-        cell.key.threads == 1 && selected.matches(&name) && cell.is_selected(&filter)
+        cell.key.threads == 1 && selected.matches(&name) && cell.is_selected(filter)
     };
     let cells: Vec<Cell> = plan.cells.iter().filter(is_counted).cloned().collect();
     if works.is_empty() && cells.is_empty() {
