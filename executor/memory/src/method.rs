@@ -26,16 +26,14 @@ pub enum ResetMethod {
     /// After eight calls in a row most of whose pages were new, all pages are dropped in each
     /// reset. After 256 to 8,192 calls it is tried again whether to keep them.
     ///
-    /// What is written between two resets on one thread must have been written by that thread, or
-    /// [`note_foreign_writes`](super::note_foreign_writes) be called on it in between;
+    /// Between two resets on one thread, only that thread may write the memory, or
+    /// [`note_foreign_writes`](super::note_foreign_writes) must be called on it in between;
     /// [`UsedOn`](super::UsedOn) does that for instances that change their thread. System calls of
-    /// the thread may write, after [`Resetter::lend`](super::Resetter::lend) also those that pin pages
-    /// (`O_DIRECT`,
-    /// `process_vm_writev`); other processes and asynchronous ones (`io_uring`) may not, and the
-    /// thread may not stop its events (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`). After the process has
-    /// locked the memory (`mlock`, `mlockall(MCL_CURRENT)`),
-    /// [`note_foreign_writes`](super::note_foreign_writes) must be called on each thread that
-    /// resets it.
+    /// the thread may write, after [`Resetter::lend`](super::Resetter::lend) also those that pin
+    /// pages (`O_DIRECT`, `process_vm_writev`). Other processes and asynchronous calls (`io_uring`)
+    /// may not, nor may the thread stop its events (`prctl(PR_TASK_PERF_EVENTS_DISABLE)`). After
+    /// the process has locked the memory (`mlock`, `mlockall(MCL_CURRENT)`), call
+    /// [`note_foreign_writes`](super::note_foreign_writes) on each thread that resets it.
     Gated {
         /// Bytes that stay mapped at most.
         limit: usize,
@@ -43,8 +41,8 @@ pub enum ResetMethod {
     /// Written pages are known from the faults of their first writes, stay writable and are
     /// restored in place. After a call that writes more than `limit`, or pages in too many places,
     /// and where calls keep writing new pages, the memory is opened as a whole until its calls are
-    /// light again. It is then reset as by [`Gated`](Self::Gated) if its owner [notes
-    /// threads](super::Resetter::note_threads), else as by [`Resident`](Self::Resident).
+    /// light again. It is then reset as by [`Gated`](Self::Gated) if its owner
+    /// [notes threads](super::Resetter::note_threads), else as by [`Resident`](Self::Resident).
     ///
     /// Only [so many](super::TRACKED_AT_ONCE) memories are tracked at once. Further ones are open
     /// from the beginning.
