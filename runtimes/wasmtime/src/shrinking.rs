@@ -75,13 +75,9 @@ impl Place {
         matches!(*self.memory(), Kind::Leased(_))
     }
 
-    /// Brings it back to its first size and, where it makes itself clean, to its first
-    /// content; otherwise all that lies behind that size has to be zero. Returns `true` if Wasmtime has
-    /// to be made to ask for its size and address.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses.
+    /// Brings it back to its first size and, where it makes itself clean, to its first content;
+    /// otherwise all that lies behind that size has to be zero. Returns `true` if Wasmtime has to
+    /// be made to ask for its size and address. Fails if the kernel refuses.
     #[inline]
     pub(crate) fn reset(&self) -> Result<bool> {
         let mut memory = self.memory();
