@@ -234,6 +234,7 @@ fn a_raw_reference_judges_what_runs_in_process_on_one_thread() {
     let place = Place::new("[1, 2]");
     let engine = MockEngine::new("raw").supporting(|strategy| match strategy.instance {
         InstanceFrom::Pooling => Support::unsupported("no pool"),
+        _ if strategy.pooled => Support::unsupported("no pool"),
         _ => Support::Native,
     });
     let all: [Arc<dyn MeasuredEngine>; 2] =

@@ -126,7 +126,8 @@ impl<'a> Counter<'a> {
                 continue;
             }
             let supported = Strategy::all().into_iter().filter(|strategy| {
-                strategy.instance != InstanceFrom::Pooling
+                !strategy.pooled
+                    && strategy.instance != InstanceFrom::Pooling
                     && engine.support_for(*strategy, &module).is_supported()
             });
             // A new instance for each call where there is one: a component that is reset in

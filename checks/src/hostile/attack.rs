@@ -65,6 +65,7 @@ impl Class {
         }
         all.into_iter().find(|strategy| {
             let class = match strategy.instance {
+                _ if strategy.pooled => Self::Pool,
                 InstanceFrom::Interpreted | InstanceFrom::Recreate => Self::Plain,
                 InstanceFrom::Reuse => Self::Reuse,
                 InstanceFrom::Pooling => Self::Pool,
