@@ -10,11 +10,13 @@
 mod book;
 mod check;
 pub mod compare;
+mod comparison;
 pub mod data;
 pub mod escape;
 pub mod estimate;
 mod experiment;
 pub mod files;
+mod finding;
 mod header;
 mod holder;
 mod line;
@@ -28,18 +30,17 @@ pub mod terminal;
 
 pub use book::Book;
 pub use check::{MOST_PROCESSES, MOST_WORKS};
+pub use comparison::{Comparison, Contender, Match, Means, Purpose, Work};
 pub use estimate::Estimate;
 pub use experiment::{
     Dimension, Experiment, PointChart, PointColumn, PointGroup, PointMetric, PointRow, PointTable,
     PointUnit, Shown, experiments_folder,
 };
+pub use finding::{Check, Finding, Outcome, without_offset};
 pub use header::{
     EngineFacts, Header, InitFacts, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts,
 };
-pub use line::{
-    CellKey, Check, Comparison, Contender, Count, Executor, Finding, Line, Match, Means,
-    Observations, Outcome, Purpose, Setup, Work, without_offset,
-};
+pub use line::{CellKey, Count, Executor, Line, Observations, Setup};
 pub use metric::{Metric, Unit};
 pub use point::{Coordinate, Footprint, PAGE, Place, Point, PointBook, PointRefusal, Points, Tail};
 pub use preference::preference;

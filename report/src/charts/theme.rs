@@ -18,8 +18,8 @@ pub(super) struct Theme {
     pub band: RGBColor,
     /// The two ends of the scale of a heat table.
     heat: [RGBColor; 2],
-    /// One for each [`Hue`].
-    hue: fn(Hue) -> u32,
+    /// One for each [`Hue`], in its order.
+    hues: [u32; 10],
 }
 
 /// A colour as it is used: a hue, and how much of it.
@@ -51,18 +51,10 @@ pub(super) static LIGHT: Theme = Theme {
     grid: RGBColor(0xdc, 0xe0, 0xe5),
     band: RGBColor(0xf3, 0xf5, 0xf7),
     heat: [RGBColor(0xf0, 0xf4, 0xf8), RGBColor(0x08, 0x3c, 0x6e)],
-    hue: |hue| match hue {
-        Hue::Blue => 0x00_72_b2,
-        Hue::Sky => 0x2a_94_c9,
-        Hue::Violet => 0x7a_5c_b8,
-        Hue::Orange => 0xc7_75_00,
-        Hue::Yellow => 0xa6_8b_00,
-        Hue::Green => 0x00_9e_73,
-        Hue::Red => 0xa8_2a_3c,
-        Hue::Pink => 0xcc_6f_a2,
-        Hue::Brown => 0x8a_5a_3c,
-        Hue::Grey => 0x6b_73_7c,
-    },
+    hues: [
+        0x00_72_b2, 0x2a_94_c9, 0x7a_5c_b8, 0xc7_75_00, 0xa6_8b_00, 0x00_9e_73, 0xa8_2a_3c,
+        0xcc_6f_a2, 0x8a_5a_3c, 0x6b_73_7c,
+    ],
 };
 
 /// Dark ground.
@@ -73,24 +65,16 @@ pub(super) static DARK: Theme = Theme {
     grid: RGBColor(0x2d, 0x33, 0x3b),
     band: RGBColor(0x15, 0x1b, 0x23),
     heat: [RGBColor(0x16, 0x22, 0x30), RGBColor(0x7c, 0xc4, 0xf5)],
-    hue: |hue| match hue {
-        Hue::Blue => 0x2f_92_d6,
-        Hue::Sky => 0x6c_c4_f0,
-        Hue::Violet => 0x9e_84_d8,
-        Hue::Orange => 0xf0_9c_1a,
-        Hue::Yellow => 0xe3_ca_3a,
-        Hue::Green => 0x1f_b8_8b,
-        Hue::Red => 0xd8_5a_66,
-        Hue::Pink => 0xd9_8c_b8,
-        Hue::Brown => 0xb0_80_60,
-        Hue::Grey => 0x98_a0_a8,
-    },
+    hues: [
+        0x2f_92_d6, 0x6c_c4_f0, 0x9e_84_d8, 0xf0_9c_1a, 0xe3_ca_3a, 0x1f_b8_8b, 0xd8_5a_66,
+        0xd9_8c_b8, 0xb0_80_60, 0x98_a0_a8,
+    ],
 };
 
 impl Theme {
     /// A colour on this background.
     pub(super) fn fill(&self, fill: Fill) -> RGBColor {
-        let [_, red, green, blue] = (self.hue)(fill.hue).to_be_bytes();
+        let [_, red, green, blue] = self.hues[fill.hue as usize].to_be_bytes();
         mix(self.background, RGBColor(red, green, blue), fill.share)
     }
 

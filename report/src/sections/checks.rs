@@ -10,15 +10,15 @@ use std::fmt::Write;
 use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Check, Finding, Outcome, without_offset};
 
-/// Outcomes with their marks, the one that decides a table's cell first.
-const MARKS: [(Outcome, &str, &str); 7] = [
-    (Outcome::Failed, "✗", "failed"),
-    (Outcome::Unproven, "?", "unproven: the check could not show that it would have noticed"),
-    (Outcome::HeldByEnding, "◐", "held only by ending the process"),
-    (Outcome::Held, "✓", "held"),
-    (Outcome::Exempt, "○", "cannot be seen by the rules of the language"),
-    (Outcome::NotDriven, "·", "not driven by the harness"),
-    (Outcome::Refused, "–", "refused by the executor"),
+/// Outcomes with mark, name and explanation, the one that decides a table's cell first.
+const MARKS: [(Outcome, &str, &str, &str); 7] = [
+    (Outcome::Failed, "✗", "failed", ""),
+    (Outcome::Unproven, "?", "unproven", ": the check could not show that it would have noticed"),
+    (Outcome::HeldByEnding, "◐", "held only by ending the process", ""),
+    (Outcome::Held, "✓", "held", ""),
+    (Outcome::Exempt, "○", "cannot be seen by the rules of the language", ""),
+    (Outcome::NotDriven, "·", "not driven by the harness", ""),
+    (Outcome::Refused, "–", "refused by the executor", ""),
 ];
 
 /// The section of a check; nothing where it was not run.
@@ -183,17 +183,18 @@ fn marks(checked: &Checked, what: &str) -> String {
     for name in checked.names() {
         let cells = engines.iter().map(|engine| {
             let is_own = |finding: &Finding| finding.name == name && finding.engine == *engine;
-            let has = |(outcome, ..): &&(Outcome, &str, &str)| checked.count(*outcome, is_own) > 0;
+            let has =
+                |(outcome, ..): &&(Outcome, &str, &str, &str)| checked.count(*outcome, is_own) > 0;
             let worst = MARKS.iter().find(has);
             used.extend(worst.map(|(outcome, ..)| *outcome));
-            worst.map_or(" ", |(_, mark, _)| mark).to_owned()
+            worst.map_or(" ", |(_, mark, ..)| mark).to_owned()
         });
         table.row(code(name), cells);
     }
     let legend: Vec<String> = MARKS
         .iter()
         .filter(|(outcome, ..)| used.contains(outcome))
-        .map(|(_, mark, meaning)| format!("{mark} {meaning}"))
+        .map(|(_, mark, name, more)| format!("{mark} {name}{more}"))
         .collect();
     format!("{}{} (the worst over an engine's strategies).\n\n", table.finish(), legend.join("; "))
 }
@@ -219,7 +220,6 @@ fn reasons(checked: &Checked, outcome: Outcome) -> String {
         names.insert(code(&finding.name));
     }
     let word = MARKS.iter().find(|(known, ..)| *known == outcome).map_or("", |mark| mark.2);
-    let word = word.split(':').next().unwrap_or_default();
     let mut text = String::new();
     for (reason, (engines, names)) in reasons {
         let engine = |(engine, own): (&str, BTreeSet<String>)| match own.len() {

@@ -76,8 +76,7 @@ pub(super) fn pick<'a>(
         frame: Frame {
             title: chart.title.clone(),
             axis: "Number of calls N; logarithmic axis".to_owned(),
-            legend: Vec::new(),
-            note: String::new(),
+            ..Frame::default()
         },
         vertical: "Compilation, load, first call and N − 1 calls on clean instances, 1 thread; \
                    logarithmic axis"

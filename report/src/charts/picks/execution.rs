@@ -58,12 +58,11 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Suites) -> Opti
     let heat = Heat {
         frame: Frame {
             title: chart.title.clone(),
-            axis: String::new(),
-            legend: Vec::new(),
             note: "Geometric mean of times over native code's (1.00 × = native, lower is \
                    better), calls on a used instance where they were timed, 1 thread; only calls \
                    that every engine of the column made."
                 .to_owned(),
+            ..Frame::default()
         },
         columns: columns
             .iter()

@@ -59,7 +59,7 @@ pub(super) fn pick<'a>(
                 (Fill::half(Hue::Grey), "1 thread".to_owned()),
                 (Fill::full(Hue::Grey), format!("{together} at the same time")),
             ],
-            note: String::new(),
+            ..Frame::default()
         },
         rows: rows.iter().map(row).collect(),
         line: None,
