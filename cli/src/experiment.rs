@@ -70,10 +70,12 @@ impl Group {
         let first = help.split("\n\n").next().unwrap_or_default().to_owned();
         command = command.about(first).long_about(help);
         if self.is_alone() {
-            command = command.arg(Arg::new("filter").help(regex));
+            command = command.arg(Arg::new("filter").value_name("FILTER").help(regex));
         } else {
             let names: Vec<&str> = self.0.iter().map(|own| own.name.as_str()).collect();
-            let names = Arg::new("names").value_parser(PossibleValuesParser::new(names));
+            let names = Arg::new("names")
+                .value_name("SYSTEMS")
+                .value_parser(PossibleValuesParser::new(names));
             let names = names.action(ArgAction::Append).help("Measure only these [default: all]");
             command = command.arg(names);
             command =
@@ -219,16 +221,17 @@ fn option(dimension: &'static Dimension) -> Option<Arg> {
     let name = dimension.name.as_str();
     let is_number = dimension.words.is_empty()
         && !dimension.values.iter().any(|value| matches!(value, Coordinate::Text(_)));
+    let upper = || -> &'static str { name.to_uppercase().leak() };
     let option = Arg::new(name).long(name).help(help).action(ArgAction::Append);
     Some(match (is_number, dimension.range) {
         (true, Some((least, most))) => option
             .value_name("N")
             .value_parser(RangedU64ValueParser::<u64>::new().range(least..=most)),
         (true, None) => option.value_name("N").value_parser(value_parser!(u64)),
-        (false, _) if dimension.words.is_empty() => option,
+        (false, _) if dimension.words.is_empty() => option.value_name(upper()),
         (false, _) => {
             let names = dimension.words.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-            option.value_parser(PossibleValuesParser::new(names))
+            option.value_name(upper()).value_parser(PossibleValuesParser::new(names))
         }
     })
 }

@@ -12,6 +12,7 @@ use crate::plan::{Filter, Random, cores};
 use crate::record::{Executor, Place, Point, Status};
 use crate::supervise::Stop;
 use crate::swap::{self, Kind, Messages, Method, Ready, random_order};
+use crate::terminal::complain;
 use anyhow::{Context, Result, ensure};
 use messages::messages;
 use serde::Deserialize;
@@ -110,6 +111,7 @@ impl Workload for Verdicts {
         let program = match Program::find(Path::new(env!("CARGO_MANIFEST_DIR"))) {
             Ok(program) => program,
             Err(missing) => {
+                complain(&format!("pipeline: {missing}"));
                 let reason = missing.to_string();
                 return Ok(Err(Refused { status: Status::Unsupported, reason }));
             }
