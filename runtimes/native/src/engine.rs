@@ -9,13 +9,11 @@ use touchstone_executor::{
     Module, Result, Strategy, Support,
 };
 
-/// Name of the engine.
 pub(crate) const ID: &str = "native";
 
 /// The compiler of the host, and with it of the guests' library.
 pub(crate) const COMPILER: &str = env!("TOUCHSTONE_NATIVE_RUSTC");
 
-/// The one engine.
 #[derive(Debug)]
 pub(crate) struct Native;
 

@@ -68,10 +68,6 @@ fn text(text: Text) -> &'static str {
 }
 
 /// The native code of a module.
-///
-/// # Errors
-///
-/// The reason, unless the module is one of the built guests, to the byte.
 pub(crate) fn find(module: &GuestModule) -> Result<&'static Guest, &'static str> {
     let digest: String = module.sha256().iter().map(|byte| format!("{byte:02x}")).collect();
     let name = DIGESTS.lines().find_map(|line| {

@@ -17,7 +17,6 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Compiles a module.
     pub(crate) fn compile(blob: RuntimeBlob, settings: &Settings) -> Result<Self> {
         let bytes = sc_executor_wasmtime::prepare_runtime_artifact(blob, &settings.semantics)
             .map_err(Error::runtime(ID, "compile the module"))?;

@@ -16,7 +16,6 @@ use touchstone_executor::{
 /// below holds this one against the lock file.
 const VERSION: &str = "sc-executor-wasmtime 0.47.0, wasmtime 36.0.20";
 
-/// The one engine.
 #[derive(Debug)]
 pub(crate) struct Substrate;
 

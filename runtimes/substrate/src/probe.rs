@@ -30,10 +30,6 @@ thread_local! {
 }
 
 /// The mapping of memories under a strategy.
-///
-/// # Errors
-///
-/// [`Error::WrongMode`] when it is not what the name says.
 pub(crate) fn memory(strategy: Strategy, config: &Config) -> Result<String> {
     let guest = GuestModule::new("probe", &module().finish(), HeapPages::default())?;
     let heap = settings::heap(&guest);

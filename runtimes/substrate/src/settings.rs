@@ -7,7 +7,6 @@ use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy, Support,
 };
 
-/// Name of the engine.
 pub(crate) const ID: &str = "substrate";
 
 /// Slots of its pools, and instances that may live at once: its own constant.
@@ -41,10 +40,6 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
 }
 
 /// The settings of the executor.
-///
-/// # Errors
-///
-/// [`Error::Unsupported`] where it has no such strategy.
 pub(crate) fn settings(
     strategy: Strategy,
     heap: HeapAllocStrategy,

@@ -13,10 +13,6 @@ use touchstone_executor::{Error, Result, Trap, TrapKind};
 const MISSING: &str = "call to a missing function ";
 
 /// The trap in the error of a call.
-///
-/// # Errors
-///
-/// When it is no trap of the guest.
 pub(crate) fn sort(error: Peer) -> Result<Trap> {
     match error {
         Peer::AbortedDueToTrap(MessageWithBacktrace { message, .. }) => Ok(read(message)),

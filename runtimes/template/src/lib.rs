@@ -73,7 +73,7 @@ impl Engine for Template {
         let module: &wasmi::Module = artifact.open(self, guest, strategy, config)?;
         let guest = LoadedGuest::new(ID, guest, strategy, config);
         let shared = Arc::new(ModuleData { guest, module: module.clone() });
-        let effective = EffectiveConfig::new().with("instance", "new store for each call");
+        let effective = EffectiveConfig::new().with("execution", "interpreted");
         let module = LoadedModule::fresh::<LiveInstance>(&shared.guest, &shared, effective);
         loaded(strategy, config, Box::new(module))
     }

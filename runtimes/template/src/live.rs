@@ -11,7 +11,6 @@ use wasmi::errors::{ErrorKind, HostError, InstantiationError::ElementSegmentDoes
 use wasmi::{Caller, Extern, F32, F64, Func, FuncType, Instance, Memory, Nullable, Store};
 use wasmi::{TrapCode as Code, Val, ValType};
 
-/// Data that all instances of a module share.
 pub(crate) struct ModuleData {
     pub(crate) guest: LoadedGuest,
     pub(crate) module: wasmi::Module,

@@ -60,7 +60,6 @@ impl Caged {
         Ok(Self { store, instance, desk, host: Some(Host { state, memory }), largest })
     }
 
-    /// An exported function.
     pub(crate) fn function(&self, name: &str) -> Result<Function> {
         self.instance.func_untyped(&self.store, name).map_err(Error::runtime(ID, "find an export"))
     }

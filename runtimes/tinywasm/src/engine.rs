@@ -21,7 +21,6 @@ const MAX_FRAMES: usize = 16_384;
 /// Entries of each of the three stacks of values.
 const MAX_VALUES: usize = 256 * 1024;
 
-/// tinywasm.
 pub(crate) struct TinyWasm;
 
 /// The settings of every engine here. By default, tinywasm reserves whole stacks for each new

@@ -24,7 +24,6 @@ pub(crate) struct Host {
 /// Holds the host's side during a call.
 pub(crate) type Desk = Rc<RefCell<Option<Host>>>;
 
-/// The imports of a module, in its order.
 pub(crate) struct Imports {
     all: Vec<Import>,
     /// Pages that a memory may grow to where the host sizes it.

@@ -141,6 +141,21 @@ impl Lent {
     }
 }
 
+/// Loads and stores of a number of bytes each.
+macro_rules! accesses {
+    ($($bytes:literal: $read:ident $write:ident,)*) => {$(
+        #[inline(always)]
+        fn $read(&self, address: usize) -> Result<[u8; $bytes], Trap> {
+            self.load(address)
+        }
+
+        #[inline(always)]
+        fn $write(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
+            self.store::<$bytes>(address, bytes)
+        }
+    )*};
+}
+
 impl LinearMemory for Lent {
     fn len(&self) -> usize {
         self.size
@@ -190,54 +205,12 @@ impl LinearMemory for Lent {
         Some(())
     }
 
-    #[inline(always)]
-    fn read_8(&self, address: usize) -> Result<[u8; 1], Trap> {
-        self.load(address)
-    }
-
-    #[inline(always)]
-    fn read_16(&self, address: usize) -> Result<[u8; 2], Trap> {
-        self.load(address)
-    }
-
-    #[inline(always)]
-    fn read_32(&self, address: usize) -> Result<[u8; 4], Trap> {
-        self.load(address)
-    }
-
-    #[inline(always)]
-    fn read_64(&self, address: usize) -> Result<[u8; 8], Trap> {
-        self.load(address)
-    }
-
-    #[inline(always)]
-    fn read_128(&self, address: usize) -> Result<[u8; 16], Trap> {
-        self.load(address)
-    }
-
-    #[inline(always)]
-    fn write_8(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
-        self.store::<1>(address, bytes)
-    }
-
-    #[inline(always)]
-    fn write_16(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
-        self.store::<2>(address, bytes)
-    }
-
-    #[inline(always)]
-    fn write_32(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
-        self.store::<4>(address, bytes)
-    }
-
-    #[inline(always)]
-    fn write_64(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
-        self.store::<8>(address, bytes)
-    }
-
-    #[inline(always)]
-    fn write_128(&mut self, address: usize, bytes: &[u8]) -> Result<(), Trap> {
-        self.store::<16>(address, bytes)
+    accesses! {
+        1: read_8 write_8,
+        2: read_16 write_16,
+        4: read_32 write_32,
+        8: read_64 write_64,
+        16: read_128 write_128,
     }
 }
 

@@ -10,10 +10,6 @@ pub(crate) fn carry(trap: impl Into<Trap>) -> Inner {
 }
 
 /// The trap in the error of a call.
-///
-/// # Errors
-///
-/// When it is no trap of the guest.
 pub(crate) fn sort(error: Inner) -> Result<Trap> {
     let trap = match error {
         Inner::Trap(trap) => trap,

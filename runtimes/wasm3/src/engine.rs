@@ -3,10 +3,11 @@
 use crate::blocks;
 use crate::fresh::FreshModule;
 use crate::machine::{Environment, layout};
-use crate::module::{self, Prepared, SharedModule};
+use crate::module::{self, Program, SharedModule};
 use crate::raw;
 use crate::recipe::Recipe;
 use crate::reuse::ReuseModule;
+use std::sync::Arc;
 use touchstone_executor::adapter::{admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -80,7 +81,7 @@ impl Engine for Wasm3 {
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        Prepared::class_of(strategy)
+        module::class_of(strategy)
     }
 
     fn compile(
@@ -90,12 +91,12 @@ impl Engine for Wasm3 {
         config: &Config,
     ) -> Result<Artifact> {
         admit(self, strategy, guest, config)?;
-        let prepared = Prepared::new(self.id(), self.eager, guest, strategy, config)?;
+        let program = module::prepare(self.id(), self.eager, guest, strategy, config)?;
         Environment::new(self.id())?
-            .parses(&prepared.program.wasm)
+            .parses(&program.wasm)
             .map_err(Error::runtime(self.id(), "parse the module"))?;
         // Wasm3 keeps its code with each instance: the artifact has the module's bytes only.
-        Ok(Artifact::new(self, guest, strategy, config, prepared))
+        Ok(Artifact::new(self, guest, strategy, config, program))
     }
 
     fn load(
@@ -106,8 +107,8 @@ impl Engine for Wasm3 {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         admit(self, strategy, guest, config)?;
-        let prepared: &Prepared = artifact.open(self, guest, strategy, config)?;
-        let shared = SharedModule::new(self.id(), prepared, guest, strategy, config)?;
+        let program: &Arc<Program> = artifact.open(self, guest, strategy, config)?;
+        let shared = SharedModule::new(program, guest, config);
         if strategy.instance == InstanceFrom::Interpreted {
             return loaded(strategy, config, Box::new(FreshModule::new(shared, None)));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use touchstone_executor::guest::{GuestModule, ModuleInfo, Segment};
 use touchstone_executor::host::{HostFunction, HostState};
 use touchstone_executor::{
-    Config, EffectiveConfig, Error, Exports, InstanceFrom, Result, Signature, Strategy,
+    Config, EffectiveConfig, Exports, InstanceFrom, Result, Signature, Strategy,
 };
 
 /// The answer to an import.
@@ -44,14 +44,6 @@ pub(crate) struct Program {
     pub(crate) largest: u32,
 }
 
-/// A guest between `compile` and `load`.
-pub(crate) struct Prepared {
-    guest: GuestModule,
-    class: &'static str,
-    changes: Changes,
-    pub(crate) program: Arc<Program>,
-}
-
 /// `true` if the memory is one of Touchstone's.
 fn lends(strategy: Strategy) -> bool {
     strategy.instance != InstanceFrom::Interpreted
@@ -81,70 +73,49 @@ fn changes(guest: &GuestModule, strategy: Strategy, config: &Config) -> Changes 
     }
 }
 
-impl Prepared {
-    /// Strategies of one class share an artifact.
-    pub(crate) fn class_of(strategy: Strategy) -> &'static str {
-        if lends(strategy) { "memory lent" } else { "memory of its own" }
-    }
+/// Strategies of one class share an artifact.
+pub(crate) fn class_of(strategy: Strategy) -> &'static str {
+    if lends(strategy) { "memory lent" } else { "memory of its own" }
+}
 
-    pub(crate) fn new(
-        engine: &'static str,
-        eager: bool,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Self> {
-        let changes = changes(guest, strategy, config);
-        let Rewritten { wasm, functions } = rewrite(guest, changes)?;
-        let info = guest.info();
-        let mut imports: Vec<Import> = info
-            .imports
-            .iter()
-            .map(|import| {
-                let (module, name) = (&import.module, &import.name);
-                let host =
-                    import.signature.as_ref().and_then(|ty| HostFunction::find(module, name, ty));
-                host.map_or_else(
-                    || Import::Missing { module: module.clone(), name: name.clone() },
-                    |function| Import::Host(function, function.signature()),
-                )
-            })
-            .collect();
-        imports.extend(changes.growth.then_some(Import::Grow));
-        imports.extend(changes.clock.then_some(Import::Clock));
-        let program = Program {
-            engine,
-            eager,
-            wasm,
-            imports,
-            functions,
-            nesting: info.nesting,
-            globals: info.mutable_globals.iter().map(|global| global.index).collect(),
-            tables: if info.writes_tables { info.tables.len() } else { 0 },
-            largest: info.memory.map_or(0, |limits| limits.largest()),
-        };
-        let class = Self::class_of(strategy);
-        Ok(Self { guest: guest.clone(), class, changes, program: Arc::new(program) })
-    }
-
-    fn check(
-        &self,
-        engine: &'static str,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<()> {
-        let reason = if !self.guest.is_same(guest) {
-            format!("it was made from another guest, {}", self.guest.name())
-        } else if self.class != Self::class_of(strategy) {
-            format!("it was made for strategies with the {}", self.class)
-        } else if self.changes.clock != config.deadline.is_some() {
-            "it was made with another setting of the deadline".to_owned()
-        } else {
-            return Ok(());
-        };
-        Err(Error::BadArtifact { engine, reason })
-    }
+/// Rewrites a guest for Wasm3.
+pub(crate) fn prepare(
+    engine: &'static str,
+    eager: bool,
+    guest: &GuestModule,
+    strategy: Strategy,
+    config: &Config,
+) -> Result<Arc<Program>> {
+    let changes = changes(guest, strategy, config);
+    let Rewritten { wasm, functions } = rewrite(guest, changes)?;
+    let info = guest.info();
+    let mut imports: Vec<Import> = info
+        .imports
+        .iter()
+        .map(|import| {
+            let (module, name) = (&import.module, &import.name);
+            let host =
+                import.signature.as_ref().and_then(|ty| HostFunction::find(module, name, ty));
+            host.map_or_else(
+                || Import::Missing { module: module.clone(), name: name.clone() },
+                |function| Import::Host(function, function.signature()),
+            )
+        })
+        .collect();
+    imports.extend(changes.growth.then_some(Import::Grow));
+    imports.extend(changes.clock.then_some(Import::Clock));
+    let program = Program {
+        engine,
+        eager,
+        wasm,
+        imports,
+        functions,
+        nesting: info.nesting,
+        globals: info.mutable_globals.iter().map(|global| global.index).collect(),
+        tables: if info.writes_tables { info.tables.len() } else { 0 },
+        largest: info.memory.map_or(0, |limits| limits.largest()),
+    };
+    Ok(Arc::new(program))
 }
 
 /// The parts that all instances of a loaded module share.
@@ -156,20 +127,13 @@ pub(crate) struct SharedModule {
 }
 
 impl SharedModule {
-    pub(crate) fn new(
-        engine: &'static str,
-        prepared: &Prepared,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Arc<Self>> {
-        prepared.check(engine, guest, strategy, config)?;
-        Ok(Arc::new(Self {
-            program: Arc::clone(&prepared.program),
+    pub(crate) fn new(program: &Arc<Program>, guest: &GuestModule, config: &Config) -> Arc<Self> {
+        Arc::new(Self {
+            program: Arc::clone(program),
             exports: Exports::of(guest),
             guest: guest.clone(),
             config: config.clone(),
-        }))
+        })
     }
 
     pub(crate) fn guest(&self) -> &GuestModule {

@@ -3,8 +3,8 @@
 //! Engine, module and linker are made once. Each call makes a store and an instance, places header
 //! and input at the heap base, calls, reads the output and drops everything.
 
+use touchstone_executor::adapter::{RawFrame, copy_output};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{Error, RawCall, RawCaller, Result, Signature, ValueType};
 use wasm3::{CompilationMode, Config, Engine, FuncType, Linker, Module, Store, ValType};
 
@@ -25,6 +25,7 @@ pub(crate) fn caller(
     guest: &GuestModule,
     call: &RawCall<'_>,
 ) -> Result<Option<RawCaller>> {
+    let Some(frame) = RawFrame::of(guest, call) else { return Ok(None) };
     let failed = |error: wasm3::Error| Error::runtime(id, "set up its raw interface")(error);
     let mut config = Config::new();
     config.stack_size(crate::machine::VALUE_STACK as usize).compilation_mode(if eager {
@@ -43,30 +44,18 @@ pub(crate) fn caller(
         linker.func_new(&import.module, &import.name, ty, stub).map_err(failed)?;
     }
     let setup = Setup { engine, module, linker };
-    let Some(heap_base) = guest.info().heap_base.filter(|_| guest.info().memory.is_some()) else {
-        return Ok(None);
-    };
-    let header = heap_base.next_multiple_of(8) as usize;
-    let (export, input) = (call.export.to_owned(), call.input.to_vec());
-    Ok(Some(Box::new(move |output| {
+    Ok(Some(frame.caller(id, move |frame, output| -> Result<(), wasm3::Error> {
         let Setup { engine, module, linker } = &setup;
-        let mut run = || -> Result<(), wasm3::Error> {
-            let mut store = Store::new(engine, ());
-            let instance = linker.instantiate_and_start(&mut store, module)?;
-            let missing = || wasm3::Error::new("an export is missing");
-            let memory = instance.get_memory(&store).ok_or_else(missing)?;
-            let function = instance.get_typed_func::<(u32, u32), u64>(&store, &export)?;
-            let start = header + HEADER as usize;
-            memory.write(&mut store, header, &OCCUPIED.to_le_bytes())?;
-            memory.write(&mut store, start, &input)?;
-            let packed = function.call(&mut store, (start as u32, input.len() as u32))?;
-            let (start, length) = (packed as u32 as usize, (packed >> 32) as usize);
-            output.clear();
-            let result = memory.data(&store).get(start..).and_then(|tail| tail.get(..length));
-            output.extend_from_slice(result.ok_or_else(missing)?);
-            Ok(())
-        };
-        run().map_err(Error::runtime(id, "call the guest through its raw interface"))
+        let mut store = Store::new(engine, ());
+        let instance = linker.instantiate_and_start(&mut store, module)?;
+        let missing = || wasm3::Error::new("an export is missing");
+        let memory = instance.get_memory(&store).ok_or_else(missing)?;
+        let function = instance.get_typed_func::<(u32, u32), u64>(&store, &frame.export)?;
+        for (address, bytes) in frame.parts() {
+            memory.write(&mut store, address as usize, bytes)?;
+        }
+        let packed = function.call(&mut store, (frame.pointer(), frame.length()))?;
+        copy_output(memory.data(&store), packed, output).ok_or_else(missing)
     })))
 }
 

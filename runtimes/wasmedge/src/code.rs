@@ -5,7 +5,6 @@ use crate::rewrite::{Changes, Rewritten};
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use touchstone_executor::guest::GuestModule;
 use touchstone_executor::probe::ExecutableMap;
 use touchstone_executor::{
     CodeFrom, CompiledCode, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy,
@@ -22,7 +21,6 @@ pub(crate) const COMPILER: &str =
 
 /// A guest between `compile` and `load`.
 pub(crate) struct Code {
-    guest: GuestModule,
     pub(crate) changes: Changes,
     pub(crate) rewritten: Rewritten,
     /// The module that is loaded, with its machine code if there is any.
@@ -40,32 +38,8 @@ pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
 
 impl Code {
     /// `compiled` is what WasmEdge loads of the rewritten guest.
-    pub(crate) fn new(
-        guest: &GuestModule,
-        changes: Changes,
-        rewritten: Rewritten,
-        compiled: CompiledCode,
-    ) -> Self {
-        Self { guest: guest.clone(), changes, rewritten, compiled: Arc::new(compiled) }
-    }
-
-    /// Refuses code that was made from another guest or in another way.
-    pub(crate) fn check(
-        &self,
-        engine: &'static str,
-        guest: &GuestModule,
-        wanted: Changes,
-    ) -> Result<()> {
-        let reason = if !self.guest.is_same(guest) {
-            format!("it was made from another guest, {}", self.guest.name())
-        } else if self.changes.memory_of_ours != wanted.memory_of_ours {
-            "it was made for strategies with another kind of memory".to_owned()
-        } else if self.changes.clock != wanted.clock {
-            "it was made with another setting of the deadline".to_owned()
-        } else {
-            return Ok(());
-        };
-        Err(Error::BadArtifact { engine, reason })
+    pub(crate) fn new(changes: Changes, rewritten: Rewritten, compiled: CompiledCode) -> Self {
+        Self { changes, rewritten, compiled: Arc::new(compiled) }
     }
 
     /// Loads from memory or from the file.

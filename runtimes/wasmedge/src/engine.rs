@@ -169,7 +169,7 @@ impl Engine for WasmEdge {
             }
             Mode::Interpreter | Mode::JustInTime => rewritten.wasm.clone(),
         };
-        let code = Code::new(guest, changes, rewritten, CompiledCode::new(compiled));
+        let code = Code::new(changes, rewritten, CompiledCode::new(compiled));
         Ok(self.artifact(guest, strategy, config, code).keyed(key))
     }
 
@@ -206,7 +206,7 @@ impl MeasuredEngine for WasmEdge {
         let rewritten = rewrite(guest, changes)?;
         let Some(key) = self.key(guest, strategy, config, &rewritten) else { return Ok(None) };
         let Some(compiled) = folder.read(&key)? else { return Ok(None) };
-        let code = Code::new(guest, changes, rewritten, compiled);
+        let code = Code::new(changes, rewritten, compiled);
         Ok(Some(self.artifact(guest, strategy, config, code).keyed(Some(key))))
     }
 

@@ -102,7 +102,6 @@ impl WasmEdgeModule {
         config: &Config,
     ) -> Result<Self> {
         let wanted = changes(strategy, config);
-        code.check(engine, guest, wanted)?;
         if claimed == Execution::Compiled {
             signals::guard(engine)?;
         }

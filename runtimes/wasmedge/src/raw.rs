@@ -6,8 +6,8 @@
 
 use crate::signals::{self, FaultRange, while_running};
 use std::collections::HashMap;
+use touchstone_executor::adapter::RawFrame;
 use touchstone_executor::guest::{GuestModule, MEMORY};
-use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{CodeFrom, Error, RawCall, RawCaller, Result, Scratch, ValueType};
 use wasmedge_sdk::config::{CommonConfigOptions, CompilerConfigOptions, ConfigBuilder};
 use wasmedge_sdk::error::{CoreError, CoreExecutionError};
@@ -23,26 +23,22 @@ pub(crate) fn caller(
     guest: &GuestModule,
     call: &RawCall<'_>,
 ) -> Result<Option<RawCaller>> {
-    let Some(heap_base) = guest.info().heap_base.filter(|_| guest.info().memory.is_some()) else {
-        return Ok(None);
-    };
+    let Some(frame) = RawFrame::of(guest, call) else { return Ok(None) };
     if compiled {
         signals::guard(id)?;
     }
     let (module, mut store) = set_up(compiled, guest, call.strategy.code)
         .map_err(Error::runtime(id, "set up its raw interface"))?;
-    let header = heap_base.next_multiple_of(8);
-    let (export, input) = (call.export.to_owned(), call.input.to_vec());
-    Ok(Some(Box::new(move |output| {
+    Ok(Some(frame.caller(id, move |frame, output| -> Result<(), String> {
         let run = || -> Result<(), Box<dyn std::error::Error>> {
             let mut instance = store.register_active_module(&module)?;
-            let start = header + HEADER;
             let mut memory = instance.get_memory_mut(MEMORY)?;
-            memory.set_data(OCCUPIED.to_le_bytes(), header)?;
-            memory.set_data(&input, start)?;
-            let params =
-                [WasmValue::from_i32(start as i32), WasmValue::from_i32(input.len() as i32)];
-            let mut function = instance.get_func_mut(&export)?;
+            for (address, bytes) in frame.parts() {
+                memory.set_data(bytes, address)?;
+            }
+            let [pointer, length] = [frame.pointer(), frame.length()].map(u32::cast_signed);
+            let params = [WasmValue::from_i32(pointer), WasmValue::from_i32(length)];
+            let mut function = instance.get_func_mut(&frame.export)?;
             let results = store.executor().call_func(&mut function, params)?;
             let packed = results.first().ok_or("no result")?.to_i64() as u64;
             let memory = instance.get_memory_ref(MEMORY)?;
@@ -50,9 +46,7 @@ pub(crate) fn caller(
             output.extend(memory.get_data(packed as u32, (packed >> 32) as u32)?);
             Ok(())
         };
-        while_running(FaultRange::Anywhere, run)
-            .map_err(|error| error.to_string())
-            .map_err(Error::runtime(id, "call the guest through its raw interface"))
+        while_running(FaultRange::Anywhere, run).map_err(|error| error.to_string())
     })))
 }
 

@@ -12,7 +12,6 @@ use touchstone_executor::{
     MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
 };
 
-/// Wasmer with Cranelift.
 #[derive(Debug)]
 pub(crate) struct Wasmer {
     version: String,

@@ -20,7 +20,6 @@ pub(crate) struct Host {
     pub(crate) clock: Clock,
 }
 
-/// The imports of a module, in its order.
 pub(crate) struct Imports(Vec<Import>);
 
 enum Import {

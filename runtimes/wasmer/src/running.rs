@@ -19,7 +19,6 @@ use wasmer::{
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
-/// An exported function, ready to be called.
 enum Entry {
     Substrate(TypedFunction<(u32, u32), u64>),
     Nothing(TypedFunction<(), ()>),

@@ -10,7 +10,6 @@ use touchstone_executor::{
 };
 use wasmer::sys::{Cranelift, EngineBuilder};
 
-/// Name of the engine.
 pub(crate) const ID: &str = "wasmer";
 
 /// The reason why a module cannot run under a strategy.
@@ -57,7 +56,6 @@ pub(crate) fn running(memories: Option<Memories>) -> wasmer::Engine {
     engine.into()
 }
 
-/// The effective configuration.
 pub(crate) fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {
     let reset = match (strategy.instance, strategy.memory) {
         (InstanceFrom::Recreate, MemoryFrom::Segments) => {

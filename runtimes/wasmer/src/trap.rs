@@ -6,10 +6,6 @@ use wasmer::RuntimeError;
 use wasmer::sys::vm::TrapCode;
 
 /// The trap in the error of a call.
-///
-/// # Errors
-///
-/// When it is no trap of the guest.
 pub(crate) fn sort(error: RuntimeError) -> Result<Trap> {
     let error = match error.downcast::<Trap>() {
         Ok(trap) => return Ok(trap),

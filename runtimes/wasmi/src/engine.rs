@@ -1,10 +1,8 @@
 //! The two engines.
 
-use crate::fresh::FreshModule;
-use crate::module::{SharedModule, Translated};
-use crate::raw;
-use crate::record;
-use crate::reuse::ReuseModule;
+use crate::code::Codes;
+use crate::{module, raw, record};
+use std::sync::Arc;
 use touchstone_executor::adapter::{admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -108,7 +106,7 @@ impl Engine for Wasmi {
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        Translated::class_of(strategy)
+        module::class_of(strategy)
     }
 
     fn compile(
@@ -118,10 +116,10 @@ impl Engine for Wasmi {
         config: &Config,
     ) -> Result<Artifact> {
         admit(self, strategy, guest, config)?;
-        let translated =
-            Translated::new(self.id(), &self.wasmi_config(config), guest, strategy, config)?;
+        let (wasmi, instances) = (self.wasmi_config(config), config.instances as usize);
+        let codes = Codes::new(self.id(), &wasmi, guest, strategy, instances)?;
         // wasmi does not tell the size of its code.
-        Ok(Artifact::new(self, guest, strategy, config, translated))
+        Ok(Artifact::new(self, guest, strategy, config, codes))
     }
 
     fn load(
@@ -132,13 +130,9 @@ impl Engine for Wasmi {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         admit(self, strategy, guest, config)?;
-        let translated: &Translated = artifact.open(self, guest, strategy, config)?;
-        let shared = SharedModule::new(self.id(), translated, guest, strategy, config)?;
-        let module: Box<dyn Module> = match strategy.instance {
-            InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, strategy)?),
-            _ => Box::new(FreshModule::new(shared)),
-        };
-        loaded(strategy, config, module)
+        let codes: &Arc<Codes> = artifact.open(self, guest, strategy, config)?;
+        let module = module::load(self.id(), codes, guest, strategy, config)?;
+        loaded(strategy, config, Box::new(module))
     }
 }
 

@@ -136,10 +136,6 @@ impl Home {
         self.lent.as_mut()?.resetter.as_mut().map(ResetterMut::from)
     }
 
-    pub(crate) fn template(&self) -> Option<&MemoryTemplate> {
-        Some(self.lent.as_ref()?.resetter.as_ref()?.template())
-    }
-
     /// Address of the lent memory.
     pub(crate) fn address(&self) -> Option<usize> {
         Some(self.lent.as_ref()?.memory.data_ptr(&*self.store) as usize)

@@ -3,10 +3,9 @@
 use crate::home::StoreState;
 use crate::trap::carry;
 use std::sync::Arc;
+use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::guest::{FunctionImport, MEMORY};
-use touchstone_executor::host::{
-    Answer as Answered, HostFunction, HostState, Parameters, parameters,
-};
+use touchstone_executor::host::{HostFunction, HostState, parameters};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
 use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, Val, ValType};
 
@@ -78,36 +77,31 @@ fn missing(
 }
 
 type Guest<'a> = Caller<'a, StoreState>;
-type Answer<T> = Result<T, wasmi::Error>;
 
 fn host_function(store: &mut StoreContextMut<'_, StoreState>, function: HostFunction) -> Func {
+    let answer = move |guest: Guest<'_>, numbers: [u64; 3]| {
+        adapter::answer(&mut WaitingGuest(guest), function, &parameters(numbers)).map_err(carry)
+    };
     match function {
-        HostFunction::Malloc => Func::wrap(store, move |mut guest: Guest<'_>, size: u32| {
-            let size = parameters([size.into()]);
-            answer(&mut guest, function, &size).map(|pointer| pointer as u32)
+        HostFunction::Malloc => Func::wrap(store, move |guest: Guest<'_>, size: u32| {
+            answer(guest, [size.into(), 0, 0]).map(|pointer| pointer as u32)
         }),
-        HostFunction::Free => Func::wrap(store, |mut guest: Guest<'_>, pointer: u32| {
-            let (memory, host) = memory_and_host(&mut guest);
-            let freed = host.free(memory, pointer);
-            in_time(&guest, freed)
+        HostFunction::Free => Func::wrap(store, move |guest: Guest<'_>, pointer: u32| {
+            answer(guest, [pointer.into(), 0, 0]).map(drop)
         }),
         HostFunction::MaxLogLevel => {
             Func::wrap(store, |guest: Guest<'_>| guest.data().host.max_log_level())
         }
         HostFunction::Log => {
-            Func::wrap(store, |mut guest: Guest<'_>, level: u32, target: u64, message: u64| {
-                let (memory, host) = memory_and_host(&mut guest);
-                let logged = host.log(memory, level, target, message);
-                in_time(&guest, logged)
+            Func::wrap(store, move |guest: Guest<'_>, level: u32, target: u64, message: u64| {
+                answer(guest, [level.into(), target, message]).map(drop)
             })
         }
         HostFunction::InputLength => {
             Func::wrap(store, |guest: Guest<'_>| guest.data().host.input_len())
         }
-        HostFunction::Input => Func::wrap(store, |mut guest: Guest<'_>, pointer: u64| {
-            let (memory, host) = memory_and_host(&mut guest);
-            let copied = host.input(memory, pointer);
-            in_time(&guest, copied)
+        HostFunction::Input => Func::wrap(store, move |guest: Guest<'_>, pointer: u64| {
+            answer(guest, [pointer, 0, 0]).map(drop)
         }),
         HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, function),
     }
@@ -121,13 +115,13 @@ fn untyped(store: &mut StoreContextMut<'_, StoreState>, function: HostFunction) 
         _ => ValType::I32,
     };
     let ty = FuncType::new(params.iter().map(number), results.iter().map(number));
-    Func::new(store, ty, move |mut guest: Guest<'_>, params, places| {
+    Func::new(store, ty, move |guest: Guest<'_>, params, places| {
         let values = parameters(params.iter().map(|value| match value {
             Val::I32(value) => value.cast_unsigned().into(),
             Val::I64(value) => value.cast_unsigned(),
             _ => 0,
         }));
-        let result = answer(&mut guest, function, &values)?;
+        let result = adapter::answer(&mut WaitingGuest(guest), function, &values).map_err(carry)?;
         for (place, ty) in places.iter_mut().zip(&results) {
             *place = match ty {
                 ValueType::I64 => Val::I64(result.cast_signed()),
@@ -138,40 +132,33 @@ fn untyped(store: &mut StoreContextMut<'_, StoreState>, function: HostFunction) 
     })
 }
 
-/// The answer of a host function, or a trap if the deadline has passed: a guest that mostly calls
-/// the host uses little fuel.
-fn in_time<T>(guest: &Guest<'_>, answered: Result<T, Trap>) -> Answer<T> {
-    let answered = answered.and_then(|answer| guest.data().clock.check().map(|()| answer));
-    answered.map_err(carry)
-}
+/// A guest that waits for a host function.
+struct WaitingGuest<'a>(Guest<'a>);
 
-/// Answers a function on the memory, which grows if the answer needs more.
-fn answer(guest: &mut Guest<'_>, function: HostFunction, values: &Parameters) -> Answer<u64> {
-    loop {
-        let (bytes, host) = memory_and_host(guest);
-        let pages = match host.answer(function, bytes, values).map_err(carry)? {
-            Answered::Result(result) => return in_time(guest, Ok(result)),
-            Answered::NeedsMemory { pages } => pages,
-        };
-        let grown =
-            memory(guest).is_some_and(|memory| memory.grow(&mut *guest, u64::from(pages)).is_ok());
-        if !grown {
-            return Err(carry(function.full(pages)));
-        }
+impl WaitingGuest<'_> {
+    /// The guest's memory. A start function runs before the store knows it.
+    fn memory(&self) -> Option<Memory> {
+        self.0.data().memory.or_else(|| self.0.get_export(MEMORY)?.into_memory())
     }
 }
 
-/// The guest's memory. A start function runs before the store knows it.
-fn memory(guest: &Guest<'_>) -> Option<Memory> {
-    guest.data().memory.or_else(|| guest.get_export(MEMORY)?.into_memory())
-}
-
-fn memory_and_host<'a>(guest: &'a mut Guest<'_>) -> (&'a mut [u8], &'a mut HostState) {
-    match memory(guest) {
-        Some(memory) => {
-            let (bytes, state) = memory.data_and_store_mut(guest);
-            (bytes, &mut state.host)
+impl HostCaller for WaitingGuest<'_> {
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        match self.memory() {
+            Some(memory) => {
+                let (bytes, state) = memory.data_and_store_mut(&mut self.0);
+                (bytes, &mut state.host)
+            }
+            None => (&mut [], &mut self.0.data_mut().host),
         }
-        None => (&mut [], &mut guest.data_mut().host),
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.memory().is_some_and(|memory| memory.grow(&mut self.0, pages.into()).is_ok())
+    }
+
+    /// A guest that mostly calls the host uses little fuel.
+    fn check_time(&mut self) -> Result<(), Trap> {
+        self.0.data().clock.check()
     }
 }

@@ -6,7 +6,6 @@
 
 mod code;
 mod engine;
-mod fresh;
 mod home;
 mod imports;
 mod module;
@@ -14,7 +13,6 @@ mod raw;
 mod record;
 mod reuse;
 mod running;
-mod snapshot;
 mod trap;
 
 use touchstone_executor::MeasuredEngine;

@@ -1,111 +1,71 @@
-//! A translated guest, and the parts that all instances of a loaded one share.
+//! A loaded module.
 
 use crate::code::Codes;
 use crate::imports::Imports;
+use crate::reuse::{self, ResetInstance};
+use crate::running::Running;
 use std::sync::Arc;
-use std::time::Duration;
-use touchstone_executor::guest::{GuestModule, ModuleInfo};
-use touchstone_executor::host::HostState;
-use touchstone_executor::{
-    Config, EffectiveConfig, Error, Exports, InstanceFrom, Result, Strategy,
-};
+use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{Config, EffectiveConfig, InstanceFrom, Result, Strategy};
 use wasmi::Store;
 
-/// A guest in wasmi's own code.
-pub(crate) struct Translated {
-    guest: GuestModule,
-    class: &'static str,
-    metered: bool,
-    codes: Arc<Codes>,
-}
-
-impl Translated {
-    pub(crate) fn class_of(strategy: Strategy) -> &'static str {
-        match strategy.instance {
-            InstanceFrom::Reuse => "memory imported",
-            _ => "memory defined",
-        }
-    }
-
-    pub(crate) fn new(
-        id: &'static str,
-        wasmi: &wasmi::Config,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Self> {
-        Ok(Self {
-            guest: guest.clone(),
-            class: Self::class_of(strategy),
-            metered: config.deadline.is_some(),
-            codes: Codes::new(id, wasmi, guest, strategy, config.instances as usize)?,
-        })
-    }
-
-    fn check(
-        &self,
-        id: &'static str,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<()> {
-        let reason = if !self.guest.is_same(guest) {
-            format!("it was made from another guest, {}", self.guest.name())
-        } else if self.class != Self::class_of(strategy) {
-            format!("it was made for strategies with the {}", self.class)
-        } else if self.metered != config.deadline.is_some() {
-            "it was made with another setting of the deadline".to_owned()
-        } else {
-            return Ok(());
-        };
-        Err(Error::BadArtifact { engine: id, reason })
-    }
-}
-
-/// The parts that all instances of a loaded module share.
+/// Data that all instances of a module share.
 pub(crate) struct SharedModule {
-    pub(crate) engine: &'static str,
+    pub(crate) guest: LoadedGuest,
     pub(crate) codes: Arc<Codes>,
     pub(crate) imports: Imports,
-    pub(crate) exports: Exports,
-    pub(crate) deadline: Option<Duration>,
-    guest: GuestModule,
-    config: Config,
+    pub(crate) content: CleanContent,
+}
+
+/// Class of a strategy's artifact.
+pub(crate) fn class_of(strategy: Strategy) -> &'static str {
+    match strategy.instance {
+        InstanceFrom::Reuse => "memory imported",
+        _ => "memory defined",
+    }
+}
+
+/// Loads a module under one strategy.
+pub(crate) fn load(
+    engine: &'static str,
+    codes: &Arc<Codes>,
+    guest: &GuestModule,
+    strategy: Strategy,
+    config: &Config,
+) -> Result<LoadedModule<SharedModule>> {
+    let shared = Arc::new(SharedModule {
+        guest: LoadedGuest::new(engine, guest, strategy, config),
+        codes: Arc::clone(codes),
+        imports: Imports::of(engine, &codes.first().module, &guest.info().imports)?,
+        content: CleanContent::of(guest, strategy)?,
+    });
+    Ok(match strategy.instance {
+        InstanceFrom::Reuse => {
+            let effective = reuse::describe(&shared);
+            LoadedModule::reused::<ResetInstance>(&shared.guest, &shared, effective)
+                .probing_memory()
+        }
+        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, describe_fresh(&shared)),
+    })
+}
+
+/// The settings of `interpreted`.
+fn describe_fresh(shared: &SharedModule) -> EffectiveConfig {
+    shared
+        .effective()
+        .with("instance", "new store and instance each call")
+        .with(
+            "engine",
+            "one for all instances, whose lock every call takes: one for each instance would mean \
+             to translate the module in every call",
+        )
+        .with("memory", "wasmi's own, allocated and zeroed by it for each call")
+        .with("reset", "everything is dropped")
+        .with("grown memory", "dropped with the instance")
 }
 
 impl SharedModule {
-    pub(crate) fn new(
-        engine: &'static str,
-        translated: &Translated,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Arc<Self>> {
-        translated.check(engine, guest, strategy, config)?;
-        Ok(Arc::new(Self {
-            engine,
-            codes: Arc::clone(&translated.codes),
-            imports: Imports::of(engine, &translated.codes.first().module, &guest.info().imports)?,
-            exports: Exports::of(guest),
-            deadline: config.deadline,
-            guest: guest.clone(),
-            config: config.clone(),
-        }))
-    }
-
-    pub(crate) fn guest(&self) -> &GuestModule {
-        &self.guest
-    }
-
-    pub(crate) fn info(&self) -> &ModuleInfo {
-        self.guest.info()
-    }
-
-    /// The host state of a clean instance.
-    pub(crate) fn host(&self) -> HostState {
-        HostState::new(self.info().heap_base, &self.config)
-    }
-
     /// The settings of every strategy, read from the engine.
     pub(crate) fn effective(&self) -> EffectiveConfig {
         // The engine shows its configuration only as a whole, for printing.

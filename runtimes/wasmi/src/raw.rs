@@ -4,8 +4,8 @@
 //! instance, places header and input at the heap base, calls, reads the output and drops
 //! everything.
 
+use touchstone_executor::adapter::{RawFrame, copy_output};
 use touchstone_executor::guest::{GuestModule, MEMORY};
-use touchstone_executor::heap::{HEADER, OCCUPIED};
 use touchstone_executor::{Error, RawCall, RawCaller, Result};
 use wasmi::{Engine, ExternType, Linker, Module, Store};
 
@@ -15,6 +15,7 @@ pub(crate) fn caller(
     guest: &GuestModule,
     call: &RawCall<'_>,
 ) -> Result<Option<RawCaller>> {
+    let Some(frame) = RawFrame::of(guest, call) else { return Ok(None) };
     let failed = |error| Error::runtime(id, "set up its raw interface")(error);
     let engine = Engine::new(config);
     let module = Module::new(&engine, guest.wasm()).map_err(failed)?;
@@ -30,28 +31,16 @@ pub(crate) fn caller(
                 .map_err(|error| failed(error.into()))?;
         }
     }
-    let Some(heap_base) = guest.info().heap_base.filter(|_| guest.info().memory.is_some()) else {
-        return Ok(None);
-    };
-    let header = heap_base.next_multiple_of(8) as usize;
-    let (export, input) = (call.export.to_owned(), call.input.to_vec());
-    Ok(Some(Box::new(move |output| {
-        let mut run = || -> Result<(), wasmi::Error> {
-            let mut store = Store::new(&engine, ());
-            let instance = linker.instantiate_and_start(&mut store, &module)?;
-            let missing = || wasmi::Error::new("an export is missing");
-            let memory = instance.get_memory(&store, MEMORY).ok_or_else(missing)?;
-            let function = instance.get_typed_func::<(u32, u32), u64>(&store, &export)?;
-            let start = header + HEADER as usize;
-            memory.write(&mut store, header, &OCCUPIED.to_le_bytes())?;
-            memory.write(&mut store, start, &input)?;
-            let packed = function.call(&mut store, (start as u32, input.len() as u32))?;
-            let (start, length) = (packed as u32 as usize, (packed >> 32) as usize);
-            output.clear();
-            let result = memory.data(&store).get(start..).and_then(|tail| tail.get(..length));
-            output.extend_from_slice(result.ok_or_else(missing)?);
-            Ok(())
-        };
-        run().map_err(Error::runtime(id, "call the guest through its raw interface"))
+    Ok(Some(frame.caller(id, move |frame, output| -> Result<(), wasmi::Error> {
+        let mut store = Store::new(&engine, ());
+        let instance = linker.instantiate_and_start(&mut store, &module)?;
+        let missing = || wasmi::Error::new("an export is missing");
+        let memory = instance.get_memory(&store, MEMORY).ok_or_else(missing)?;
+        let function = instance.get_typed_func::<(u32, u32), u64>(&store, &frame.export)?;
+        for (address, bytes) in frame.parts() {
+            memory.write(&mut store, address as usize, bytes)?;
+        }
+        let packed = function.call(&mut store, (frame.pointer(), frame.length()))?;
+        copy_output(memory.data(&store), packed, output).ok_or_else(missing)
     })))
 }

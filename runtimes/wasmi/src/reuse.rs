@@ -4,170 +4,78 @@ use crate::code::SharedCode;
 use crate::home::Home;
 use crate::module::SharedModule;
 use crate::running::{Buffers, Running};
-use crate::snapshot::Snapshot;
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::adapter::{Resident, Reused};
-use touchstone_executor::guest::MemoryLimits;
-use touchstone_executor::memory::{
-    Image, InitialContent, MemoryTemplate, ResetMethod, ResetterMut,
-};
-use touchstone_executor::probe::{MappingKind, mapping_kind};
-use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Result, Strategy};
+use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful, mapping_in_words};
+use touchstone_executor::memory::{Image, ResetMethod, ResetterMut};
+use touchstone_executor::probe::mapping_kind;
+use touchstone_executor::{EffectiveConfig, Error, Result};
+use wasmi::{Global, Ref, Table, TableType, Val};
 
-/// A module whose instances are reset in place.
-pub(crate) struct ReuseModule(Arc<Recipe>);
-
-/// The parts of instances and their reset.
-struct Recipe {
-    shared: Arc<SharedModule>,
-    strategy: Strategy,
-    reset: ResetMethod,
-    /// The clean memory, if the module's bytes determine it. All instances then share one image.
-    template: Option<MemoryTemplate>,
-}
-
-impl ReuseModule {
-    pub(crate) fn new(shared: Arc<SharedModule>, strategy: Strategy) -> Result<Self> {
-        let reset = strategy.memory.reset_method();
-        let info = shared.info();
-        let template = match info.memory {
-            Some(_) if info.image_refusal().is_none() => {
-                Some(MemoryTemplate::new(shared.guest().initial_content()?, reset)?)
-            }
-            _ => None,
-        };
-        Ok(Self(Arc::new(Recipe { shared, strategy, reset, template })))
-    }
-}
-
-/// Refuses a memory that is not mapped as the strategy's name says.
-fn check_mapping(shared: &SharedModule, strategy: Strategy, home: &Home) -> Result<()> {
-    let (Some(base), Some(template)) = (home.address(), home.template()) else {
-        return Ok(());
-    };
-    let found = mapping_kind(base + template.image().map_or(0, Image::start));
-    let fits = match (&found, template.image()) {
-        (Some(MappingKind::PrivateFile(name)), Some(_)) => name.contains("touchstone-image"),
-        (Some(MappingKind::Anonymous), None) => true,
-        // A memory that can have no pages is not accessible.
-        (None, None) => template.size() == 0,
-        _ => false,
-    };
-    if fits {
-        return Ok(());
-    }
-    let reason = format!("under its data lies {found:?}");
-    Err(Error::WrongMode { engine: shared.engine, strategy, reason })
-}
-
-impl Module for ReuseModule {
-    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.0.shared.exports.find(name, abi)
-    }
-
-    fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok(Box::new(Reused::<ResetInstance>::new(&self.0)))
-    }
-
-    /// Probes the mapping of an empty memory, instead of each instance's: reading the list of
-    /// mappings costs more than making an instance.
-    fn probe(&mut self) -> Result<()> {
-        let (Some(limits), Some(template)) = (self.0.shared.info().memory, &self.0.template) else {
-            return Ok(());
-        };
-        let mut home = Home::new(&self.0.shared.codes.first().engine, self.0.shared.host());
-        home.lend(self.0.shared.engine, MemoryLimits { minimum: 0, ..limits })?;
-        check_mapping(&self.0.shared, self.0.strategy, &home.install(template)?)
-    }
-
-    fn effective(&self) -> EffectiveConfig {
-        let info = self.0.shared.info();
-        let mut effective = self.0.shared.effective().with(
-            "instance",
-            format!(
-                "one, reset in place: {} globals, {} tables",
-                info.mutable_globals.len(),
-                if info.writes_tables { info.tables.len() } else { 0 }
-            ),
-        );
-        effective = effective.with(
+/// The effective configuration.
+pub(crate) fn describe(shared: &SharedModule) -> EffectiveConfig {
+    let info = shared.guest.info();
+    let tables = if info.writes_tables { info.tables.len() } else { 0 };
+    let globals = info.mutable_globals.len();
+    let effective = shared
+        .effective()
+        .with("instance", format!("one, reset in place: {globals} globals, {tables} tables"))
+        .with(
             "engine",
             "one for each thread that makes instances, because the instances of one engine share a \
              lock in every call. Each further thread translates the module again for its first one",
-        );
-        let effective = effective.with("grown table", "the instance is replaced by a new one");
-        let Some(limits) = info.memory else {
-            return effective.with("memory", "none");
-        };
-        let content = match (&self.0.template, self.0.reset) {
-            (None, ResetMethod::Segments) => "captured after the start function, copied in",
-            (None, _) => "captured after the start function, mapped copy-on-write",
-            (Some(template), ResetMethod::Segments) if template.image().is_none() => {
-                "segments copied in"
-            }
-            (Some(template), _) if template.image().is_some() => {
-                "image mapped copy-on-write (probed)"
-            }
-            _ => "all zero, nothing to map",
-        };
-        let effective = effective.with(
-            "memory",
-            format!("ours, {} MiB of addresses; {content}", (limits.largest() as usize) >> 4),
-        );
-        effective
-            .with("reset", self.0.reset.to_string())
-            .with("grown memory", "the first size is restored; wasmi zeroes pages that it opens")
-    }
+        )
+        .with("grown table", "the instance is replaced by a new one");
+    let Some(limits) = info.memory else {
+        return effective.with("memory", "none");
+    };
+    let reset = shared.content.reset();
+    let content = match (shared.content.known(), reset) {
+        (None, ResetMethod::Segments) => "captured after the start function, copied in",
+        (None, _) => "captured after the start function, mapped copy-on-write",
+        (Some(known), _) if known.image().is_some() => "image mapped copy-on-write",
+        (Some(_), ResetMethod::Segments) => "segments copied in",
+        _ => "all zero, nothing to map",
+    };
+    effective
+        .with("memory", "not probed")
+        .with("addresses", format!("{} MiB", (limits.largest() as usize) >> 4))
+        .with("content", content)
+        .with("reset", reset.to_string())
+        .with("grown memory", "the first size is restored; wasmi zeroes pages that it opens")
 }
 
 /// An instance with its clean state.
-struct ResetInstance {
-    engine: &'static str,
+pub(crate) struct ResetInstance {
     running: Running,
-    snapshot: Snapshot,
+    snapshot: Snapshot<Running>,
     /// The code of `running`, counted until this is dropped, after that.
     _code: SharedCode,
 }
 
 impl Resident for ResetInstance {
-    type Shared = Recipe;
+    type Shared = SharedModule;
     type Live = Running;
 
-    fn new(recipe: &Arc<Recipe>) -> Result<Self> {
-        let shared = &recipe.shared;
+    fn new(shared: &Arc<SharedModule>) -> Result<Self> {
+        let (engine, info) = (shared.guest.engine, shared.guest.info());
         let code = shared.codes.take()?;
-        let mut home = Home::new(&code.engine, shared.host());
-        if let Some(limits) = shared.info().memory {
-            home.lend(shared.engine, limits)?;
+        let mut home = Home::new(&code.engine, shared.guest.new_host());
+        if let Some(limits) = info.memory {
+            home.lend(engine, limits)?;
         }
         let mut running = Running::instantiate(shared, &code.module, home, Buffers::default())?;
-        let snapshot = Snapshot::take(shared.engine, &mut running, shared.info())?;
-        let template = match running.bytes() {
-            None => None,
-            Some(clean) => {
-                let template = match &recipe.template {
-                    Some(template) => template.clone(),
-                    None => MemoryTemplate::new(InitialContent::capture(clean), recipe.reset)?,
-                };
-                if template.size() != clean.len() {
-                    return Err(Error::runtime(shared.engine, "lay out the memory")(format!(
-                        "it has {} bytes instead of {}",
-                        clean.len(),
-                        template.size()
-                    )));
-                }
-                Some(template)
-            }
-        };
-        if let Some(template) = template {
+        let snapshot = Snapshot::take(&mut running, info)?;
+        let template = running.bytes().map(|memory| shared.content.template(engine, memory));
+        if let Some(template) = template.transpose()? {
             running = running.install(&template)?;
-            // A shared template was probed with the module.
-            if recipe.template.is_none() {
-                check_mapping(shared, recipe.strategy, &running.home)?;
+            // A template that all instances share is probed with the module.
+            if let (None, Some(image)) = (shared.content.known(), template.image()) {
+                let base = running.home.address().unwrap_or_default();
+                let seen = mapping_kind(base + Image::start(image));
+                mapping_in_words(engine, shared.guest.strategy, seen)?;
             }
         }
-        Ok(Self { engine: shared.engine, running, snapshot, _code: code })
+        Ok(Self { running, snapshot, _code: code })
     }
 
     fn live(&mut self) -> &mut Running {
@@ -179,12 +87,56 @@ impl Resident for ResetInstance {
     }
 
     fn reset(&mut self) -> Result<bool> {
-        let Self { running, snapshot, .. } = self;
-        if !snapshot.sizes_are_kept(running) {
+        self.running.home.reset()?;
+        self.snapshot.restore(&mut self.running)
+    }
+}
+
+impl Stateful for Running {
+    type Global = (Global, Val);
+    /// A table, and a copy of its first entries in the same store.
+    type Table = (Table, Table);
+
+    fn save_global(&mut self, name: &str) -> Result<Self::Global> {
+        let instance = self.instance;
+        let store = self.home.store();
+        let global = instance.get_global(&store, name).ok_or(NOT_EXPORTED)?;
+        Ok((global, global.get(&store)))
+    }
+
+    #[inline]
+    fn restore_global(&mut self, (global, value): &Self::Global) -> Result<()> {
+        let set = global.set(self.home.store(), value.clone());
+        set.map_err(Error::runtime(self.engine(), "restore a global"))
+    }
+
+    fn save_table(&mut self, name: &str) -> Result<Self::Table> {
+        let (instance, engine) = (self.instance, self.engine());
+        let mut store = self.home.store();
+        let table = instance.get_table(&store, name).ok_or(NOT_EXPORTED)?;
+        let size = table.size(&store);
+        let element = table.ty(&store).element();
+        let ty = TableType::new(element, u32::try_from(size).unwrap_or(u32::MAX), None);
+        let copy = Table::new(&mut store, ty, Ref::null(element))
+            .map_err(|error| error.to_string())
+            .and_then(|copy| {
+                let copied = Table::copy(&mut store, &copy, 0, &table, 0, size);
+                copied.map(|()| copy).map_err(|error| error.to_string())
+            })
+            .map_err(Error::runtime(engine, "save a table"))?;
+        Ok((table, copy))
+    }
+
+    #[inline]
+    fn restore_table(&mut self, (table, first): &Self::Table) -> Result<bool> {
+        let engine = self.engine();
+        let mut store = self.home.store();
+        let size = first.size(&store);
+        if table.size(&store) != size {
             return Ok(false);
         }
-        running.home.reset()?;
-        snapshot.restore(self.engine, running)?;
+        Table::copy(&mut store, table, 0, first, 0, size)
+            .map_err(Error::runtime(engine, "restore a table"))?;
         Ok(true)
     }
 }

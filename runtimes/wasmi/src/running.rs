@@ -18,7 +18,7 @@ const SLICE: u64 = 1_000_000;
 /// More than any guest burns in a nanosecond: a start function, which cannot be resumed, gets at
 /// least the time of its deadline.
 const FUEL_PER_NANOSECOND: u128 = 4;
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
 /// An exported function, ready to be called.
 #[derive(Clone, Copy)]
@@ -64,29 +64,37 @@ impl Running {
         mut home: Home,
         mut buffers: Buffers,
     ) -> Result<Self> {
-        let failed = |error| Error::runtime(shared.engine, "instantiate the module")(error);
-        if let Some(deadline) = shared.deadline {
+        let failed = |error| Error::runtime(shared.guest.engine, "instantiate the module")(error);
+        if let Some(deadline) = shared.guest.config.deadline {
             let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
             let fuel = u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE);
             home.store().set_fuel(fuel).map_err(failed)?;
-            home.state().clock = Clock::start(shared.deadline);
+            home.state().clock = Clock::start(shared.guest.config.deadline);
         }
         let lent = home.state().memory;
         let mut store = home.store();
         let imports = shared.imports.define(&mut store, lent);
         let instance = wasmi::Instance::new(&mut store, module, &imports).map_err(|error| {
-            Error::of_instantiation(trap::find(shared.engine, "instantiate the module", error))
+            Error::of_instantiation(trap::find(
+                shared.guest.engine,
+                "instantiate the module",
+                error,
+            ))
         })?;
         let memory = instance.get_memory(&store, MEMORY);
         home.state().memory = memory;
         buffers.entries.clear();
-        buffers.entries.resize(shared.exports.iter().count(), None);
+        buffers.entries.resize(shared.guest.exports.iter().count(), None);
         Ok(Self { home, instance, memory, shared: Arc::clone(shared), buffers })
     }
 
     /// Sets the clean content of the lent memory.
     pub(crate) fn install(self, template: &MemoryTemplate) -> Result<Self> {
         Ok(Self { home: self.home.install(template)?, ..self })
+    }
+
+    pub(crate) fn engine(&self) -> &'static str {
+        self.shared.guest.engine
     }
 
     pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
@@ -104,8 +112,8 @@ impl Running {
     #[cold]
     fn find_entry(&mut self, index: u32) -> Result<Entry> {
         use ValueType::{I32, I64};
-        let export = self.shared.exports.get(index).ok_or(FOREIGN)?;
-        let failed = |error| Error::runtime(self.shared.engine, "find an export")(error);
+        let export = self.shared.guest.exports.get(index).ok_or(FOREIGN)?;
+        let failed = |error| Error::runtime(self.shared.guest.engine, "find an export")(error);
         let store = self.home.store();
         let func = self
             .instance
@@ -125,7 +133,7 @@ impl Running {
     /// Calls with `buffers.params`, and puts the results into `buffers.results`.
     fn call_numbers(&mut self, func: &Func) -> Result<(), wasmi::Error> {
         let Buffers { params, results, .. } = &mut self.buffers;
-        match self.shared.deadline {
+        match self.shared.guest.config.deadline {
             None => func.call(self.home.store(), params, results),
             Some(deadline) => metered(self.home.store(), func, params, results, deadline),
         }
@@ -134,7 +142,7 @@ impl Running {
     fn ended<T>(&self, ended: Result<T, wasmi::Error>) -> Result<Result<T, Trap>> {
         match ended {
             Ok(value) => Ok(Ok(value)),
-            Err(error) => trap::find(self.shared.engine, "run the guest", error).map(Err),
+            Err(error) => trap::find(self.shared.guest.engine, "run the guest", error).map(Err),
         }
     }
 }
@@ -169,7 +177,7 @@ impl Disposable for Running {
 
     fn new(shared: &Arc<SharedModule>, kept: Option<Buffers>) -> Result<Self> {
         let code = shared.codes.first();
-        let home = Home::new(&code.engine, shared.host());
+        let home = Home::new(&code.engine, shared.guest.new_host());
         Self::instantiate(shared, &code.module, home, kept.unwrap_or_default())
     }
 
@@ -179,13 +187,6 @@ impl Disposable for Running {
 }
 
 impl Live for Running {
-    fn memory(&mut self) -> &mut [u8] {
-        match self.memory {
-            Some(memory) => memory.data_mut(self.home.store()),
-            None => &mut [],
-        }
-    }
-
     fn grow_memory(&mut self, pages: u32) -> bool {
         self.memory.is_some_and(|memory| memory.grow(self.home.store(), pages.into()).is_ok())
     }
@@ -213,7 +214,7 @@ impl Live for Running {
         let Entry::Substrate(function) = self.entry(index)? else {
             return Err(FOREIGN);
         };
-        if self.shared.deadline.is_none() {
+        if self.shared.guest.config.deadline.is_none() {
             let ended = function.call(self.home.store(), (pointer, length));
             return self.ended(ended);
         }
@@ -233,7 +234,7 @@ impl Live for Running {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
         let entry = self.entry(index)?;
-        if let (Entry::Nothing(function), None) = (&entry, self.shared.deadline) {
+        if let (Entry::Nothing(function), None) = (&entry, self.shared.guest.config.deadline) {
             let ended = function.call(self.home.store(), ());
             return self.ended(ended);
         }
@@ -249,7 +250,7 @@ impl Live for Running {
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.exports.signature(index)
+        self.shared.guest.exports.signature(index)
     }
 }
 

@@ -7,7 +7,6 @@
 use touchstone_executor::guest::ModuleInfo;
 use touchstone_executor::{Feature, Features, InstanceFrom, Strategy};
 
-/// The features.
 pub(crate) const COLLECTED: Features = Features::NONE
     .with(Feature::HostReferences)
     .with(Feature::FunctionReferences)

@@ -33,7 +33,6 @@ impl Compiler {
     }
 }
 
-/// One engine of this crate.
 #[derive(Debug)]
 pub(crate) struct Wasmtime {
     id: &'static str,

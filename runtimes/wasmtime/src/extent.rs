@@ -12,7 +12,6 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// A memory of `size` bytes from `base` on.
     pub(crate) fn new(base: *mut u8, size: usize) -> Self {
         Self { base: AtomicPtr::new(base), size: AtomicUsize::new(size) }
     }
@@ -21,7 +20,6 @@ impl Extent {
         self.base.load(Ordering::Relaxed)
     }
 
-    /// Size, bytes.
     pub(crate) fn size(&self) -> usize {
         self.size.load(Ordering::Relaxed)
     }

@@ -63,7 +63,6 @@ impl HostCaller for WaitingGuest<'_, '_> {
     }
 }
 
-/// Answers a function over the guest's memory.
 #[inline]
 fn answer(
     caller: &mut Caller<'_, HostState>,

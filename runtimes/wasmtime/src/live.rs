@@ -52,7 +52,6 @@ impl Running {
         Self::instantiate(Arc::clone(shared), tenancy)
     }
 
-    /// Name of the engine.
     #[inline]
     pub(crate) fn engine(&self) -> &'static str {
         self.shared.guest.engine

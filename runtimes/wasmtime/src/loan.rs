@@ -81,10 +81,6 @@ pub(crate) struct Lent {
 impl Lent {
     /// A memory from `home`: by a loan that [`noting`] was given, where one is left, or a
     /// new one. The other parameters are the same for all memories from there.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory left.
     pub(crate) fn new(
         home: &Arc<MemoryPool>,
         first: usize,

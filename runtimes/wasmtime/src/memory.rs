@@ -12,47 +12,37 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 /// Bytes that 32 bits can address.
 const ADDRESSABLE: usize = 1 << 32;
 
-/// Gives Wasmtime its linear memories.
 pub(crate) struct Memories {
     home: Arc<MemoryPool>,
     /// `true` if they may move when they grow.
     moves: bool,
     use_by: Use,
+    /// `true` if the clean content is known.
+    is_known: bool,
 }
 
-enum Use {
-    /// By one instance after the other: a memory is given back when the instance that
-    /// has it is done.
+/// The instances that a memory serves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// One instance after the other: a memory is given back at the end of its instance.
     Many,
-    /// By one instance, which resets it in place. `known`: whether the clean content is.
-    One { known: bool },
+    /// One instance, which resets it in place.
+    One,
 }
 
 impl Memories {
-    /// Memories for new instances. `compiler` is that of all code that uses them; `keep` is how
-    /// many idle ones are kept.
-    pub(crate) fn for_many(
+    /// `compiler` is that of all code that uses the memories; `keep` is how many idle ones are
+    /// kept. The clean content is known with a template.
+    pub(crate) fn new(
         template: Option<MemoryTemplate>,
         keep: usize,
         compiler: Compiler,
+        use_by: Use,
     ) -> Self {
-        Self::new(template, keep, compiler, Use::Many)
-    }
-
-    /// Memories for instances that are reset in place.
-    pub(crate) fn for_one(
-        template: Option<MemoryTemplate>,
-        keep: usize,
-        compiler: Compiler,
-    ) -> Self {
-        let known = template.is_some();
-        Self::new(template, keep, compiler, Use::One { known })
-    }
-
-    fn new(template: Option<MemoryTemplate>, keep: usize, compiler: Compiler, use_by: Use) -> Self {
+        let is_known = template.is_some();
         let moves = template.as_ref().is_some_and(|template| settings::moves(template.reset()));
         let home = MemoryPool::new(template, keep).staying_open(compiler.checks_bounds());
-        Self { home: Arc::new(home), moves, use_by }
+        Self { home: Arc::new(home), is_known, moves, use_by }
     }
 
     fn make(
@@ -65,13 +55,13 @@ impl Memories {
         let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
         let reserved = reserved.max(largest).max(minimum) + guard;
         let moves = self.moves && maximum != Some(minimum);
-        Ok(match &self.use_by {
-            Use::Many => Box::new(Lent::new(&self.home, minimum, largest, reserved, moves)?),
-            Use::One { known: true } => {
+        Ok(match (self.use_by, self.is_known) {
+            (Use::Many, _) => Box::new(Lent::new(&self.home, minimum, largest, reserved, moves)?),
+            (Use::One, true) => {
                 let lease = PooledMemory::new(&self.home, minimum, reserved, moves)?;
                 Box::new(Shrinking::leased(lease, minimum, largest, moves))
             }
-            Use::One { known: false } => {
+            (Use::One, false) => {
                 let memory = Memory::new(None, minimum, reserved)?;
                 Box::new(Shrinking::plain(memory, minimum, largest))
             }

@@ -4,7 +4,7 @@ use crate::deadline::{Clock, Entered};
 use crate::engine::Compiler;
 use crate::linker;
 use crate::live::Running;
-use crate::memory::Memories;
+use crate::memory::{Memories, Use};
 use crate::reuse::ReusedInstance;
 use crate::settings;
 use std::sync::Arc;
@@ -179,10 +179,11 @@ fn own_memories(
     compiler: Compiler,
 ) -> Option<Memories> {
     let keep = config.instances as usize;
-    match settings::class(strategy) {
+    let use_by = match settings::class(strategy) {
         // Without a template, the instance makes one after instantiation.
-        settings::OWN => Some(Memories::for_one(template.cloned(), keep, compiler)),
-        settings::OWN_IMAGE => Some(Memories::for_many(template.cloned(), keep, compiler)),
-        _ => None,
-    }
+        settings::OWN => Use::One,
+        settings::OWN_IMAGE => Use::Many,
+        _ => return None,
+    };
+    Some(Memories::new(template.cloned(), keep, compiler, use_by))
 }

@@ -56,7 +56,6 @@ pub(crate) fn tune(settings: &mut wasmtime::Config, info: &ModuleInfo) {
 /// Memories whose pages are dropped together.
 pub(crate) const BATCH: usize = 500;
 
-/// The pool.
 pub(crate) fn pool(info: &ModuleInfo) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::default();
     let size = SlotSize::of(info, TABLE_ELEMENTS);
@@ -68,7 +67,6 @@ pub(crate) fn pool(info: &ModuleInfo) -> PoolingAllocationConfig {
     pool
 }
 
-/// The same in words.
 pub(crate) fn describe(words: EffectiveConfig) -> EffectiveConfig {
     words
         .with("compiler", "Cranelift, optimised for speed, NaNs canonicalised, no address map")

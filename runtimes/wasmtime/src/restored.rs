@@ -24,10 +24,6 @@ impl Restored {
     ///
     /// No slice of the memory may be alive, and its instance must not run now or during any
     /// call of a method.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory left.
     pub(crate) unsafe fn new(place: Arc<Place>, reset: ResetMethod) -> Result<Self> {
         if place.is_leased() {
             // Nothing has been written to it: what has its content is left out of the form of the

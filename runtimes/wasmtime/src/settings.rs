@@ -117,10 +117,6 @@ pub(crate) fn tenants(strategy: Strategy, info: &ModuleInfo) -> u32 {
 }
 
 /// An engine with the settings.
-///
-/// # Errors
-///
-/// When Wasmtime refuses them, or makes an engine of the other kind of execution.
 pub(crate) fn start(
     id: &'static str,
     compiler: Compiler,
@@ -197,7 +193,6 @@ impl SlotSize {
     }
 }
 
-/// The effective configuration.
 pub(crate) fn describe(
     compiler: Compiler,
     strategy: Strategy,

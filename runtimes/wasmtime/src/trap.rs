@@ -3,10 +3,6 @@
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
 /// The trap in the error of a call.
-///
-/// # Errors
-///
-/// When it is no trap of the guest.
 pub(crate) fn sort(id: &'static str, error: wasmtime::Error) -> Result<Trap> {
     trap(error).map_err(Error::runtime(id, "call the guest"))
 }

@@ -3,8 +3,8 @@
 //! Wasm3's functions call each other on the thread's stack. Wasm3 assumes that 8 MiB minus 128 KiB
 //! are left on it, more than most threads have.
 
-use std::cell::Cell;
 use std::ffi::c_void;
+use touchstone_executor::adapter::stack_end;
 
 /// Bytes that a guest may use at most.
 pub(crate) const BUDGET: usize = 1 << 20;
@@ -20,11 +20,6 @@ pub(crate) fn margin(nesting: u32) -> usize {
     FUNCTION + nesting as usize * BLOCK
 }
 
-thread_local! {
-    /// The lowest address of this thread's stack, once it is known.
-    static END: Cell<Option<usize>> = const { Cell::new(None) };
-}
-
 /// The address below which Wasm3 has to stop a guest that is called from here.
 ///
 /// # Errors
@@ -34,7 +29,10 @@ pub(super) fn check(margin: usize) -> Result<*mut c_void, String> {
     let here = 0_u8;
     let here = (&raw const here) as usize;
     // If the system does not tell, the budget alone decides.
-    let lowest = end().map_or(0, |end| end + margin);
+    let lowest = match stack_end() {
+        0 => 0,
+        end => end + margin,
+    };
     if here < lowest {
         return Err(format!(
             "the calling thread has less than {} KiB of stack left; use a thread with a larger stack",
@@ -42,36 +40,6 @@ pub(super) fn check(margin: usize) -> Result<*mut c_void, String> {
         ));
     }
     Ok(here.saturating_sub(BUDGET).max(lowest) as *mut c_void)
-}
-
-fn end() -> Option<usize> {
-    END.get().or_else(|| {
-        END.set(end_of_stack());
-        END.get()
-    })
-}
-
-/// Lowest address of this thread's stack.
-#[cfg(target_os = "linux")]
-fn end_of_stack() -> Option<usize> {
-    // SAFETY: the first call initialises the attributes, or fails without effect; the second reads
-    // and the third destroys them.
-    unsafe {
-        let mut attributes = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return None;
-        }
-        let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
-        let failed =
-            libc::pthread_attr_getstack(&raw const attributes, &raw mut lowest, &raw mut size);
-        libc::pthread_attr_destroy(&raw mut attributes);
-        (failed == 0).then_some(lowest as usize)
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_of_stack() -> Option<usize> {
-    None
 }
 
 #[cfg(test)]
@@ -88,7 +56,7 @@ mod tests {
             let margin = margin(1405);
             let (here, limit) = ((&raw const here) as usize, check(margin).unwrap() as usize);
             assert!(limit < here && here - limit <= BUDGET + 4096, "{}", here - limit);
-            assert!(limit >= end_of_stack().unwrap() + margin);
+            assert!(limit >= stack_end() + margin);
         };
         // At least so large: the system may give a larger one that it has left.
         let small = std::thread::Builder::new().stack_size(1 << 20);
@@ -98,7 +66,7 @@ mod tests {
 
     /// KiB of this thread's stack that are in memory: all that it ever used.
     fn used() -> usize {
-        let end = format!("{:x}-", end_of_stack().unwrap());
+        let end = format!("{:x}-", stack_end());
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let stack = maps.lines().skip_while(|line| !line.starts_with(&end));
         let size = stack.filter_map(|line| line.strip_prefix("Rss:")).next().unwrap();

@@ -61,10 +61,6 @@ impl<T> Handles<T> {
 impl CodecModule {
     /// Compiles a codec with the compiler that the guests have, and Wasmtime's own
     /// memories.
-    ///
-    /// # Errors
-    ///
-    /// When it is no codec, or does not compile.
     pub(crate) fn new(
         id: &'static str,
         compiler: Compiler,
@@ -147,10 +143,6 @@ pub(crate) enum Decoded {
 
 impl Codec {
     /// A new instance that knows the types of the exports that are listed.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be made, or its functions are of other types.
     pub(crate) fn new<'a>(
         module: &Arc<CodecModule>,
         plans: impl Iterator<Item = (u32, &'a Plan)>,

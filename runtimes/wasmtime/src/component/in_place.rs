@@ -71,10 +71,6 @@ pub(super) struct InPlace {
 
 impl InPlace {
     /// For an instance that nobody has called, with the memories that were made for it.
-    ///
-    /// # Errors
-    ///
-    /// When its state cannot be saved.
     pub(super) fn new(
         plan: &ResetPlan,
         store: &mut Store<HostState>,

@@ -118,10 +118,6 @@ struct TypedInput {
 
 impl ComponentInstance {
     /// Nothing but a codec is made before the first call is prepared.
-    ///
-    /// # Errors
-    ///
-    /// When the codec does not start.
     pub(crate) fn new(shared: &Arc<ComponentData>) -> Result<Self> {
         let codec = shared.new_codec()?;
         let (used_on, shared) = (UsedOn::default(), Arc::clone(shared));

@@ -24,10 +24,6 @@ pub(crate) type Result<T, E = String> = std::result::Result<T, E>;
 
 /// The values of a function's parameters: the text is the value of the only one, or
 /// an array of the values of all. Without parameters it may be empty.
-///
-/// # Errors
-///
-/// When the text does not fit.
 pub(crate) fn params(types: &[Type], text: &[u8]) -> Result<Vec<Val>, TrapKind> {
     if types.is_empty() && text.is_empty() {
         return Ok(Vec::new());

@@ -4,7 +4,6 @@
 use super::json::json_name;
 use wasmtime::component::Val;
 
-/// Appends a value.
 pub(crate) fn write(value: &Val, text: &mut Vec<u8>) {
     match value {
         Val::Bool(value) => scalar(value, text),

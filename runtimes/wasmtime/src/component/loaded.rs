@@ -41,7 +41,6 @@ pub(crate) struct ComponentData {
     codec: OnceLock<Arc<CodecModule>>,
 }
 
-/// An exported function.
 pub(crate) struct Function {
     pub(crate) index: ComponentExportIndex,
     /// Its entry, where the component has it.
@@ -55,7 +54,6 @@ pub(crate) struct Function {
 }
 
 impl ComponentData {
-    /// The host's side of a clean instance.
     pub(crate) fn new_host(&self) -> HostState {
         HostState::new(None, &self.config)
     }
@@ -111,7 +109,6 @@ impl ComponentData {
     }
 }
 
-/// A component under one strategy.
 pub(crate) struct LoadedComponent {
     shared: Arc<ComponentData>,
     exports: Exports,

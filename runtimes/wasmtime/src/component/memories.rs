@@ -1,7 +1,7 @@
 //! Memories of our own inside components.
 
 use crate::engine::Compiler;
-use crate::memory::Memories;
+use crate::memory::{Memories, Use};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_executor::Result;
 use touchstone_executor::guest::{ComponentMemory, GuestModule};
@@ -32,34 +32,27 @@ struct Of {
 impl ComponentMemories {
     /// For new instances of a component, as [`GuestModule::without_data`] makes it.
     /// `keep` is how many idle memories of each are kept.
-    ///
-    /// # Errors
-    ///
-    /// When the initial memories are not known from the bytes.
     pub(crate) fn for_many(
         guest: &GuestModule,
         reset: ResetMethod,
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make = |template| Memories::for_many(Some(template), keep, compiler);
+        let make = |template| Memories::new(Some(template), keep, compiler, Use::Many);
         Self::new(guest.component_memories()?, reset, make, None)
     }
 
     /// For instances that are reset in place, of a component as
     /// [`GuestModule::resettable`] makes it.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses a memory's image.
     pub(crate) fn for_one(
         guest: &GuestModule,
         reset: ResetMethod,
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make = |template| Memories::for_one(Some(template), keep, compiler);
-        let others = Memories::for_one(None, keep, compiler);
+        let make = |template| Memories::new(template, keep, compiler, Use::One);
+        let others = make(None);
+        let make = |template| make(Some(template));
         Self::new(guest.resettable_memories()?, reset, make, Some(others))
     }
 

@@ -56,7 +56,6 @@ pub(super) fn answers(interface: &str) -> bool {
     interface.split_once("@0.2.").is_some_and(|(name, _)| INTERFACES.binary_search(&name).is_ok())
 }
 
-/// Adds the interfaces.
 pub(super) fn link(linker: &mut Linker<HostState>) -> Result<()> {
     cli::exit::add_to_linker::<_, WasiCli>(linker, standard)?;
     cli::environment::add_to_linker::<_, WasiCli>(linker, standard)?;
@@ -156,10 +155,6 @@ impl Program {
 }
 
 /// Begins a program: sets its standard input.
-///
-/// # Errors
-///
-/// When the directory cannot be opened again, for want of descriptors.
 pub(super) fn begin(host: &mut HostState, input: &[u8]) -> Result<()> {
     let program = Program::of(host);
     if let Some(reason) = &program.refused {

@@ -15,10 +15,6 @@ use wasm_encoder::{
 use wasmtime::{Engine, Instance, Store};
 
 /// The mapping of a component's memories.
-///
-/// # Errors
-///
-/// [`Error::WrongMode`] when it is not what the strategy's name says.
 pub(crate) fn memory(
     id: &'static str,
     engine: &Engine,

@@ -52,10 +52,6 @@ impl Shape {
 }
 
 /// Checks an export's type against a convention.
-///
-/// # Errors
-///
-/// When it does not fit.
 pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> Result<()> {
     if shape.fits(name, abi, ty) {
         return Ok(());
