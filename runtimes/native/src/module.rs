@@ -16,7 +16,6 @@ use touchstone_executor::{
 /// The profile `native` of the guests' workspace.
 const PROFILE: &str = "opt-level 3, fat LTO, one codegen unit";
 
-/// Data that all instances of a module share.
 pub(crate) struct ModuleData {
     pub(crate) guest: LoadedGuest,
     /// The functions, in the order of the guest's exports, or why there is none.

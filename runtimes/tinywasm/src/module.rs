@@ -14,7 +14,6 @@ use touchstone_executor::memory::{
 };
 use touchstone_executor::{Config, EffectiveConfig, InstanceFrom, Result, Strategy};
 
-/// Data that all instances of a module share.
 pub(crate) struct ModuleData {
     pub(crate) guest: LoadedGuest,
     pub(crate) module: tinywasm::Module,

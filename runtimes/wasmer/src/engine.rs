@@ -108,7 +108,6 @@ impl MeasuredEngine for Wasmer {
     }
 }
 
-/// From memory or from a file.
 fn load_module(
     code: &CompiledCode,
     engine: &wasmer::Engine,

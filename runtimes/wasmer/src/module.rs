@@ -10,7 +10,6 @@ use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, Memo
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Config, InstanceFrom, Result, Strategy};
 
-/// Data that all instances of a module share.
 pub(crate) struct ModuleData {
     // The module is dropped before the engine, which owns its code.
     pub(crate) module: wasmer::Module,

@@ -250,7 +250,6 @@ impl MeasuredEngine for Wasmtime {
     }
 }
 
-/// Why the slots of Wasmtime's pool do not fit a module.
 fn slots(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     let unusual = [Feature::MultiMemory, Feature::Memory64];
     let unusual = unusual.into_iter().find(|feature| info.features.has(*feature))?;
@@ -259,7 +258,6 @@ fn slots(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     })
 }
 
-/// From memory or mapped from a file.
 fn load_module(
     code: &CompiledCode,
     id: &'static str,
@@ -284,7 +282,6 @@ fn load_module(
     .map_err(Error::runtime(id, "load the compiled module"))
 }
 
-/// The same for a component.
 fn load_component(
     code: &CompiledCode,
     id: &'static str,

@@ -15,7 +15,6 @@ use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{Config, Error, InstanceFrom, Result, Signature, Strategy, ValueType};
 use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, Store, ValType};
 
-/// Data that all instances of a module share.
 pub(crate) struct ModuleData {
     pub(crate) guest: LoadedGuest,
     pub(crate) pre: InstancePre<HostState>,

@@ -22,7 +22,6 @@ use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Store};
 
-/// Data that all instances of a component share.
 pub(crate) struct ComponentData {
     pub(crate) id: &'static str,
     pub(crate) pre: InstancePre<HostState>,

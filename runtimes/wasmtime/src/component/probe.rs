@@ -49,7 +49,6 @@ fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
     Ok(memory.and_then(|memory| mapping_kind(memory.data_ptr(&store) as usize)))
 }
 
-/// A memory with data at address 0.
 fn small_module() -> Vec<u8> {
     let mut memories = MemorySection::new();
     memories.memory(MemoryType {
