@@ -94,6 +94,7 @@ impl Known {
 }
 
 /// Where the lines of comparisons go.
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 pub(super) enum Sunk<'a> {
     /// To nobody's file.
     Nowhere(&'a mut Vec<Line>),

@@ -41,6 +41,7 @@ pub(super) fn groups(is_taken: impl Fn(&str) -> bool) -> Vec<Group> {
 
 impl Group {
     /// The name of the command.
+    #[expect(clippy::misnamed_getters, reason = "a group is named by its command")]
     pub(super) fn name(&self) -> &'static str {
         &self.0[0].command
     }
@@ -134,7 +135,7 @@ impl Group {
         let has = |name: &str| given.try_get_one::<bool>(name).ok().flatten() == Some(&true);
         let number = |name: &str| given.try_get_one::<u64>(name).ok().flatten().copied();
         if has("worker") {
-            return serve(&self.0, &engines).map(|()| Ended::Well);
+            return serve(self.0, &engines).map(|()| Ended::Well);
         }
         #[cfg(feature = "systems")]
         if has("requests-host") || has("pipeline-server") {
