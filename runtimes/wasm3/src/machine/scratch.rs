@@ -96,7 +96,7 @@ unsafe fn give_back(Range { start, end }: Range<*mut u8>) {
 mod tests {
     use super::super::Environment as Owned;
     use super::*;
-    use crate::module::{Prepared, SharedModule};
+    use crate::module::{SharedModule, prepare};
     use touchstone_executor::Config;
     use touchstone_executor::abi::{self, Abi};
     use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -137,8 +137,8 @@ mod tests {
         let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
         let (strategy, config) = ("instance_reuse_tracked".parse().unwrap(), Config::default());
         for eager in [false, true] {
-            let prepared = Prepared::new("wasm3", eager, &guest, strategy, &config).unwrap();
-            let shared = SharedModule::new("wasm3", &prepared, &guest, strategy, &config).unwrap();
+            let program = prepare("wasm3", eager, &guest, strategy, &config).unwrap();
+            let shared = SharedModule::new(&program, &guest, &config);
             let environment = Owned::new("wasm3").unwrap();
             let mut machine = Machine::new(environment, &shared).unwrap();
             assert!(resident(&machine) > 0);
