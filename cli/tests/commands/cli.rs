@@ -68,8 +68,8 @@ fn list_is_a_table_for_people_and_takes_a_filter() {
 
 #[test]
 fn commands_take_the_names_that_other_commands_print() {
-    let titled = "^records/karmem/write 10000/wasmi_interpreted/1_threads$";
-    let untitled = "^karmem_write_10000_from_records/wasmi_interpreted/1_threads$";
+    let titled = "^records/karmem/write 10000/wasmi_instance_reuse_tracked/1_threads$";
+    let untitled = "^karmem_write_10000_from_records/wasmi_instance_reuse_tracked/1_threads$";
     let listed = touchstone(&["list", titled]).well();
     assert!(listed.contains("karmem_write_10000"), "{listed}");
     assert_eq!(touchstone(&["list", untitled]).well(), listed);

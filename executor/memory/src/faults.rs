@@ -213,11 +213,11 @@ impl UsedOn {
         used_on
     }
 
-    /// Between two uses: notes threads from the next one on if the memory has grown, and so asks
-    /// since.
+    /// Between two uses: notes threads from the next one on if the last reset of the memory
+    /// lacked them.
     #[inline]
     pub fn follow(&mut self, resetter: ResetterMut<'_>) {
-        if !self.is_noted() && resetter.lacks_notes() {
+        if resetter.lacks_notes() {
             self.note_for(resetter);
         }
     }
@@ -225,7 +225,9 @@ impl UsedOn {
     #[cold]
     fn note_for(&mut self, mut resetter: ResetterMut<'_>) {
         resetter.note_threads();
-        self.0 = Self::NOWHERE;
+        if !self.is_noted() {
+            self.0 = Self::NOWHERE;
+        }
     }
 
     /// `true` if a memory asks.

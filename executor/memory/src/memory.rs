@@ -49,6 +49,7 @@ impl Memory {
 
     /// Start of the memory. It never moves.
     #[must_use]
+    #[inline]
     pub fn base(&self) -> *mut u8 {
         self.mapping.base()
     }
@@ -115,6 +116,7 @@ impl Memory {
     ///
     /// When the kernel refuses; the memory must then not be used, and every later reset
     /// fails.
+    #[inline]
     pub fn reset(&mut self) -> Result<bool> {
         let Some(resetter) = &mut self.resetter else { return Ok(false) };
         if self.region.is_some() {
@@ -161,6 +163,7 @@ impl Memory {
     }
 
     /// The resetter, if there is a template.
+    #[inline]
     pub fn resetter(&mut self) -> Option<ResetterMut<'_>> {
         self.resetter.as_mut().map(ResetterMut::from)
     }

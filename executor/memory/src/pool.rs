@@ -83,7 +83,9 @@ impl MemoryPool {
     /// to such a one: where it is known which pages were written.
     fn larger(&self, size: usize) -> Option<Arc<Self>> {
         let template = self.template.as_ref()?;
-        if !matches!(template.reset, ResetMethod::Tracked { .. }) || template.region.is_some() {
+        let is_tracked = matches!(template.reset, ResetMethod::Tracked { .. });
+        let is_of_pages = size.is_multiple_of(crate::host_page());
+        if !is_tracked || !is_of_pages || template.region.is_some() {
             return None;
         }
         let mut larger = self.larger.lock();
@@ -178,6 +180,7 @@ impl PooledMemory {
 
     /// `true` if its memories come from there.
     #[must_use]
+    #[inline]
     pub fn is_from(&self, home: &Arc<MemoryPool>) -> bool {
         Arc::ptr_eq(&self.first, home)
     }
@@ -199,6 +202,7 @@ impl PooledMemory {
     /// # Errors
     ///
     /// Those of [`MemoryPool::take`].
+    #[inline]
     pub fn renew(&mut self) -> Result<()> {
         if self.memory.is_none() {
             self.memory = Some(self.first.take(self.size, self.reserved)?);
@@ -208,6 +212,7 @@ impl PooledMemory {
 
     /// Start of the memory; null where it has none.
     #[must_use]
+    #[inline]
     pub fn base(&self) -> *mut u8 {
         self.memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.base())
     }
@@ -236,7 +241,8 @@ impl PooledMemory {
                 }
                 return Ok(());
             }
-            larger.give_back(next);
+            // Nobody has used it.
+            larger.put(next);
         }
         memory.grow(size)
     }
@@ -275,6 +281,7 @@ impl PooledMemory {
     }
 
     /// The resetter of the memory, if there is a template.
+    #[inline]
     pub fn resetter(&mut self) -> Option<ResetterMut<'_>> {
         self.memory.as_mut()?.resetter()
     }

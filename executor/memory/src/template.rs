@@ -19,8 +19,15 @@ impl MemoryTemplate {
     ///
     /// # Errors
     ///
-    /// When the image cannot be made.
+    /// When the size of the content is not made of [pages of the host](crate::host_page), or the
+    /// image cannot be made.
     pub fn new(content: InitialContent, reset: ResetMethod) -> Result<Self> {
+        let page = crate::host_page();
+        if !content.size().is_multiple_of(page) {
+            let size = content.size();
+            let reason = format!("a memory of {size} bytes is not made of pages of {page} bytes");
+            return Err(Error::Unsuitable { reason });
+        }
         let image = match reset {
             ResetMethod::Segments => None,
             _ => Image::new(&content)?.map(Arc::new),

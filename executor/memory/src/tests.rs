@@ -499,3 +499,10 @@ fn an_idle_memory_shrinks_and_stays_clean() {
         }
     }
 }
+
+#[test]
+fn a_size_that_is_not_made_of_pages_is_refused() {
+    let uneven = InitialContent::zeroed(host_page() + 100);
+    let refused = MemoryTemplate::new(uneven, ResetMethod::Tracked { limit: usize::MAX });
+    assert!(matches!(refused, Err(Error::Unsuitable { .. })));
+}

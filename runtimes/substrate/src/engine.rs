@@ -57,7 +57,7 @@ impl Engine for Substrate {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        check(strategy, guest)?;
+        self.check(strategy, guest, config)?;
         let settings = settings::settings(strategy, settings::heap(guest), config)?;
         let blob = code::blob(guest.wasm()).map_err(|error| unsupported(strategy, &error))?;
         let code = Code::compile(blob, &settings)?;
@@ -72,7 +72,7 @@ impl Engine for Substrate {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        check(strategy, guest)?;
+        self.check(strategy, guest, config)?;
         let code: &Code = artifact.open(self, guest, strategy, config)?;
         let module = LoadedSubstrate::new(guest, code, strategy, config)?;
         loaded(strategy, config, Box::new(module))
@@ -111,12 +111,14 @@ fn unsupported(strategy: Strategy, reason: &dyn std::fmt::Display) -> Error {
     Error::Unsupported { engine: ID, strategy, reason: reason.to_string() }
 }
 
-/// Refuses what [`Engine::support_for`] refuses, without reading the module again: that is no part
-/// of loading.
-fn check(strategy: Strategy, guest: &GuestModule) -> Result<()> {
-    match settings::support(strategy).unless(refusal::of_known(guest.info())) {
-        Support::Unsupported { reason } => Err(unsupported(strategy, &reason)),
-        Support::Native | Support::Emulated { .. } => Ok(()),
+impl Substrate {
+    /// Refuses what `admit` refuses, without reading the module again: that is no part of loading.
+    fn check(&self, strategy: Strategy, guest: &GuestModule, config: &Config) -> Result<()> {
+        settings::support(strategy).unless(refusal::of_known(guest.info())).check(ID, strategy)?;
+        match config.region {
+            Some(_) => self.maps_regions(strategy).check(ID, strategy),
+            None => Ok(()),
+        }
     }
 }
 

@@ -59,7 +59,8 @@ impl Restored {
             // promise made to `new`; the memory has this size.
             unsafe { resetter.reset_grown(self.place.size()) }?;
         }
-        self.place.reset()
+        let lacks_notes = self.resetter.as_ref().is_some_and(Resetter::lacks_notes);
+        Ok(self.place.reset()? || lacks_notes)
     }
 
     /// Lets go of what the clean memory keeps resident.

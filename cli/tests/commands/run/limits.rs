@@ -215,7 +215,7 @@ fn endless_recursion_is_a_row_of_each_engine() {
                 let reason = line["reason"].as_str().unwrap();
                 assert!(reason.contains("was killed by SIG"), "{line}");
             }
-            _ => assert_eq!(line["trap"], "call stack exhausted", "{line}"),
+            _ => assert_eq!(line["reason"], "call stack exhausted", "{line}"),
         }
     }
 }

@@ -218,7 +218,8 @@ impl Resetter {
     /// `true` if the last reset had to ask the kernel because the owner does not
     /// [note threads](Self::note_threads).
     #[inline]
-    pub(super) fn lacks_notes(&self) -> bool {
+    #[must_use]
+    pub fn lacks_notes(&self) -> bool {
         self.lacks_notes
     }
 
@@ -264,7 +265,8 @@ impl Resetter {
     /// # Safety
     ///
     /// As for [`reset`](Self::reset), and `open` bytes must be readable, writable
-    /// and the caller's own.
+    /// and the caller's own. They must stay mapped until the resetter is dropped, also where they
+    /// are closed: later resets still let go of their pages.
     ///
     /// # Errors
     ///
@@ -361,6 +363,8 @@ impl Resetter {
         }
         let size = self.template.size();
         let mut used = Used { memory: own, image: self.template.image() };
+        // Until all is done: a panic in between leaves a half-exchanged memory.
+        self.broken = true;
         let cleaned = tracking.restore_listed(&mut used, size, Some(to)).and_then(|()| match self
             .grown
             .hidden
