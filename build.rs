@@ -1,5 +1,5 @@
-//! Notes which compiler and profile build the harness, for the records, and where
-//! its programs find the libraries of the backends.
+//! Notes which compiler and profile build the instrument, for the records, lists the workloads of
+//! experiments, and says where programs find the libraries of the backends.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -17,6 +17,7 @@ fn main() {
     let profile = std::env::var("OPT_LEVEL").unwrap_or_default();
     println!("cargo::rustc-env=TOUCHSTONE_OPT_LEVEL={profile}");
     println!("cargo::rerun-if-changed=build.rs");
+    touchstone_wasmedge_library::link();
     workloads();
 }
 
