@@ -160,7 +160,7 @@ mod tests {
         for part in [
             "in 3 processes",
             "One byte of each page, contiguous, the same pages in each call, 1 thread:\n\n",
-            "| 64 KiB (16 pages) | 200.0 ns | 100.0 ns | 900.0 ns |",
+            "| 64 KiB (16 pages) | 100.0 ns | 200.0 ns | 900.0 ns |",
             "<summary>One byte of each page, contiguous, all other pages in each call, 1 thread",
             "  * From 1.5 MiB on (64 KiB to 4 MiB), dropping (`some_pooling_cow`) is faster than restoring \
              (`some_instance_reuse_tracked`).\n",
