@@ -13,7 +13,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::storage::Storage;
 use touchstone_executor::{
-    Config, MeasuredEngine, ExportId, InstanceFrom, MemoryFrom, Outcome, Strategy, Support,
+    Config, ExportId, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy, Support,
 };
 use touchstone_systems::node::{Call, Runtime, Settings, run};
 

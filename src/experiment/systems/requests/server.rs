@@ -68,7 +68,11 @@ pub(super) enum FromHost {
 /// # Errors
 ///
 /// When the parent is gone, or the host cannot listen.
-pub(crate) fn serve(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>], guests: Guests) -> Result<()> {
+pub(crate) fn serve(
+    cases: &[Case],
+    engines: &[Arc<dyn MeasuredEngine>],
+    guests: Guests,
+) -> Result<()> {
     let parent = Parent::<Ask, FromHost>::join()?;
     let mut parent = parent.context("--requests-host is for this program's own use")?;
     let Some(ask) = parent.hear()? else { return Ok(()) };

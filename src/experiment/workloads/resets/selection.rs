@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
-use touchstone_executor::{MeasuredEngine, Execution};
+use touchstone_executor::{Execution, MeasuredEngine};
 
 /// The content of `benches/resets.toml`.
 #[derive(Debug, Clone, Deserialize)]
