@@ -2,9 +2,9 @@
 //! a run has.
 
 use super::sample::check_noisy;
-use super::{Comparison, Coordinate, Line, Metric, Point, Samples};
+use super::{Comparison, Coordinate, Line, Metric, Place, Point, Samples};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most bytes of a text in a line.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -22,12 +22,18 @@ pub const MOST_PROCESSES: u32 = 1 << 10;
 const MOST_ENGINES: usize = 64;
 /// Most cases of a run, each counted once per guest.
 pub const MOST_WORKS: usize = 4096;
+/// Most places of an experiment in a run. Tables have a row or a cell for each.
+const MOST_PLACES: usize = 4096;
+/// Metrics of experiments that are the time of a call or of a whole run. Others may be shorter than
+/// the clock's step.
+const WHOLE_TIMES: [&str; 3] = ["call", "round_ns", "total_ns"];
 
 /// The names that the lines of a run have had so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     engines: BTreeSet<String>,
     works: BTreeSet<(String, String)>,
+    places: BTreeMap<String, BTreeSet<Place>>,
 }
 
 impl Names {
@@ -37,7 +43,20 @@ impl Names {
         if is_header {
             *self = Self::default();
         }
-        of_value(value, is_header).or_else(|| of_line(line)).or_else(|| self.too_many(value))
+        of_value(value, is_header)
+            .or_else(|| of_line(line))
+            .or_else(|| self.too_many(value))
+            .or_else(|| self.too_many_places(line))
+    }
+
+    fn too_many_places(&mut self, line: &Line) -> Option<String> {
+        let Line::Point(own) = line else { return None };
+        let places = self.places.entry(own.experiment.clone()).or_default();
+        if places.len() == MOST_PLACES && !places.contains(&own.place) {
+            return Some(format!("'{}' has more than {MOST_PLACES} places", own.experiment));
+        }
+        places.insert(own.place.clone());
+        None
     }
 
     fn too_many(&mut self, value: &Value) -> Option<String> {
@@ -114,8 +133,9 @@ fn of_point(own: &Point) -> Option<String> {
         }
     }
     let mut values = own.values.iter();
-    of_process(own.process)
-        .or_else(|| values.find_map(|(name, samples)| of_each(name, samples, false)))
+    of_process(own.process).or_else(|| {
+        values.find_map(|(name, own)| of_each(name, own, WHOLE_TIMES.contains(&&**name)))
+    })
 }
 
 fn of_threads(threads: usize) -> Option<String> {
@@ -255,5 +275,27 @@ mod tests {
         let loaded = read(&engines.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!((loaded.runs[0].1.len(), loaded.skipped.len()), (64, 6));
         assert_eq!(loaded.skipped[0].reason, "the run has more than 64 engines");
+    }
+
+    fn point(pages: usize, values: &str) -> String {
+        format!(
+            r#"{{"kind":"point","experiment":"toy","where":{{"pages":{pages}}},"process":0,"values":{{{values}}}}}"#
+        )
+    }
+
+    #[test]
+    fn points_take_time_and_have_a_largest_number_of_places() {
+        for name in ["call", "round_ns", "total_ns"] {
+            let reason = reason(&point(1, &format!(r#""{name}":0"#)));
+            assert!(reason.contains("impossible number: time per call"), "{name}: {reason}");
+        }
+        assert_eq!(read(&[&point(1, r#""call":5,"storage_ns":0,"failed":0"#)]).skipped, []);
+        let all: Vec<String> = (1..=4100).map(|pages| point(pages, "")).collect();
+        // Another process of a known place is read.
+        let again = point(7, "").replace(r#""process":0"#, r#""process":1"#);
+        let lines: Vec<&str> = all.iter().chain([&again]).map(String::as_str).collect();
+        let loaded = read(&lines);
+        assert_eq!((loaded.runs[0].1.len(), loaded.skipped.len()), (4097, 4));
+        assert_eq!(loaded.skipped[0].reason, "'toy' has more than 4096 places");
     }
 }

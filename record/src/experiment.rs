@@ -335,8 +335,9 @@ pub struct PointChart {
     /// The sentence where no executor that drops pages is faster than one that restores them.
     pub never: String,
     /// Sentences below it; those whose values were measured are printed. `{value|shown}` stands
-    /// for a value of the first row, `{2:value|shown}` for one of the second, `{last:…}` for the
-    /// last, `{below:…}` and `{above:…}` for the rows on both sides of a half of the value `half`;
+    /// for a value of the first row that is shown, `{2:value|shown}` for one of the second, and so
+    /// on; `{best:…}` and `{last:…}` for the first and last row of all in the order of `by`,
+    /// `{below:…}` and `{above:…}` for the rows on both sides of a half of the value `half`;
     /// `{few}` and `{rows}` for how many are below and for all; `{over:a:b|shown}` for the ratio of
     /// `a` of the first row to `b` of the second, `{under:a:b|shown}` for the opposite.
     pub sentences: Vec<String>,
@@ -344,6 +345,66 @@ pub struct PointChart {
     pub half: Option<String>,
     /// The order of the rows: the largest of this value first.
     pub by: Option<String>,
+}
+
+/// A row of a chart that a sentence is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SentenceRow {
+    /// One that is shown, by its index.
+    Shown(usize),
+    /// The first of all in the order of the chart.
+    Best,
+    /// The last of all.
+    Last,
+    /// The nearest one whose half is below one half.
+    Below,
+    /// The nearest one whose half is one half or more.
+    Above,
+}
+
+/// A part of a sentence that stands in braces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SentencePart<'a> {
+    /// The number of rows whose half is below one half.
+    Few,
+    /// The number of all rows.
+    Rows,
+    /// A value of a row.
+    Value(SentenceRow, &'a str, Shown),
+    /// The ratio of a value of one shown row to a value of another: indices and names.
+    Ratio([usize; 2], [&'a str; 2], Shown),
+}
+
+impl<'a> SentencePart<'a> {
+    /// Reads a part without its braces.
+    ///
+    /// # Errors
+    ///
+    /// When it names no row or no way to show a value.
+    pub fn parse(text: &'a str) -> Result<Self> {
+        let (value, shown) = text.split_once('|').unwrap_or((text, "words"));
+        let shown: Shown =
+            shown.parse().with_context(|| format!("nothing is shown as '{shown}'"))?;
+        let (of, value) = value.split_once(':').unwrap_or(("1", value));
+        if let "over" | "under" = of {
+            let names = value.split_once(':').context("a ratio has two values")?;
+            let rows = if of == "over" { [0, 1] } else { [1, 0] };
+            return Ok(Self::Ratio(rows, names.into(), shown));
+        }
+        let row = match (of, of.parse::<usize>()) {
+            (_, Ok(number)) if number > 0 => SentenceRow::Shown(number - 1),
+            ("best", _) => SentenceRow::Best,
+            ("last", _) => SentenceRow::Last,
+            ("below", _) => SentenceRow::Below,
+            ("above", _) => SentenceRow::Above,
+            _ => bail!("the chart has no row '{of}'"),
+        };
+        Ok(match value {
+            "few" => Self::Few,
+            "rows" => Self::Rows,
+            value => Self::Value(row, value, shown),
+        })
+    }
 }
 
 /// The folder of the declarations in the project: `benches/experiments`.
@@ -378,24 +439,6 @@ impl Experiment {
         let own = Self { name, ..own };
         own.check().with_context(|| format!("the experiment {place} is invalid"))?;
         Ok(own)
-    }
-
-    fn check(&self) -> Result<()> {
-        let tables = self.tables.iter().chain(&self.failed);
-        for table in tables {
-            let used = [&table.rows, &table.largest].into_iter().flatten();
-            for name in used.chain(&table.folded).chain(&table.beside) {
-                ensure!(self.dimension(name).is_some(), "a table names no dimension: '{name}'");
-            }
-        }
-        for name in self.chart.iter().flat_map(|chart| [&chart.over, &chart.largest]).flatten() {
-            ensure!(self.dimension(name).is_some(), "the chart names no dimension: '{name}'");
-        }
-        let is_name = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
-        if !self.name.bytes().all(is_name) {
-            bail!("its file has a name with other characters than a-z, 0-9 and _");
-        }
-        Ok(())
     }
 
     /// A dimension by name.

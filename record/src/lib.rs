@@ -12,9 +12,11 @@ mod check;
 pub mod compare;
 mod comparison;
 pub mod data;
+mod declaration;
 pub mod escape;
 pub mod estimate;
 mod experiment;
+pub mod expression;
 pub mod files;
 mod finding;
 mod header;
@@ -34,7 +36,7 @@ pub use comparison::{Comparison, Contender, Match, Means, Purpose, Work};
 pub use estimate::Estimate;
 pub use experiment::{
     Dimension, Experiment, PointChart, PointColumn, PointGroup, PointMetric, PointRow, PointTable,
-    PointUnit, Shown, experiments_folder,
+    PointUnit, SentencePart, SentenceRow, Shown, experiments_folder,
 };
 pub use finding::{Check, Finding, Outcome, without_offset};
 pub use header::{

@@ -34,7 +34,7 @@ pub struct Point {
 const LONGEST_NAME: usize = 64;
 
 /// Checks a name of an experiment, a dimension or a metric: they are part of tables and filters.
-fn checked(name: &str) -> Result<(), String> {
+pub(super) fn checked(name: &str) -> Result<(), String> {
     let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.');
     if (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_part) {
         return Ok(());
@@ -113,7 +113,7 @@ impl fmt::Display for Coordinate {
 }
 
 /// Dimensions of every place with an executor.
-const EXECUTOR: [&str; 2] = ["engine", "strategy"];
+pub(super) const EXECUTOR: [&str; 2] = ["engine", "strategy"];
 
 /// A value for each of some dimensions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -339,10 +339,14 @@ pub struct Points {
 }
 
 impl Points {
-    /// The samples of a metric, process by process.
+    /// The processes that measured it to the end.
+    pub fn measured(&self) -> impl Iterator<Item = &Point> {
+        self.processes.iter().filter(|point| point.refused.is_none())
+    }
+
+    /// The samples of a metric, process by process; without processes that did not end.
     pub fn samples<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = (u32, &'a Samples)> {
-        let own = self.processes.iter();
-        own.filter_map(move |point| Some((point.process, point.values.get(metric)?)))
+        self.measured().filter_map(move |point| Some((point.process, point.values.get(metric)?)))
     }
 
     /// Every value of a metric.
@@ -395,12 +399,12 @@ impl PointBook {
         self.all.get(*self.places.get(place)?)
     }
 
-    /// All places with values.
+    /// All places that at least one process measured.
     pub fn measured(&self) -> impl Iterator<Item = &Points> {
-        self.all.iter().filter(|points| points.refusal().is_none())
+        self.all.iter().filter(|points| points.measured().next().is_some())
     }
 
-    /// All places that were refused.
+    /// All places that at least one process refused.
     pub fn refused(&self) -> impl Iterator<Item = (&Points, &PointRefusal, &Point)> {
         self.all.iter().filter_map(|points| {
             let (refusal, point) = points.refusal()?;
@@ -455,6 +459,22 @@ mod tests {
         assert_eq!(points.median("call").unwrap().interval, None);
         assert_eq!(points.sampled("other"), None);
         assert_eq!(book.get(&place.with("pages", 1_u64)), None);
+    }
+
+    #[test]
+    fn a_refused_process_hides_only_its_own_values() {
+        let mut book = PointBook::default();
+        let place = Place::of(&executor());
+        let point =
+            |process, made: u64| Point::new("some", place.clone(), process).value("made", made);
+        let refused = |process| point(process, 9).refused(Status::Failed, "ended".to_owned());
+        book.add(refused(0));
+        assert_eq!((book.measured().count(), book.refused().count()), (0, 1));
+        book.add(point(1, 5));
+        assert_eq!((book.measured().count(), book.refused().count()), (1, 1));
+        assert_eq!(book.get(&place).unwrap().values("made"), [5.0]);
+        book.add(point(0, 7));
+        assert_eq!((book.measured().count(), book.refused().count()), (1, 0));
     }
 
     #[test]

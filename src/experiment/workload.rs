@@ -78,7 +78,7 @@ pub struct Question {
     pub process: Option<u32>,
     /// The executors that are measured in turns; empty where the place has one.
     pub executors: Vec<Executor>,
-    /// The filter of executors, where the workload selects them on the way.
+    /// What the workload reads on the way: a filter of executors, or a number of swaps.
     pub filter: Option<String>,
 }
 

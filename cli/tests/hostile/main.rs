@@ -14,8 +14,9 @@ use std::path::Path;
 use strum::IntoEnumIterator;
 use touchstone_executor::text::line;
 use touchstone_record::{
-    BENCH, CHECKS, COUNTS, Check, Count, Finding, Footprint, InitFacts, Line, Means, Metric,
-    Outcome, PEERS, Place as At, Point, Purpose, Sample, Samples, Status, Tail, experiments_folder,
+    BENCH, CHECKS, COUNTS, Check, Count, Experiment, Finding, Footprint, InitFacts, Line, Means,
+    Metric, Outcome, PEERS, Place as At, Point, Purpose, Sample, Samples, Status, Tail,
+    experiments_folder,
 };
 use touchstone_report as report;
 use touchstone_report::pages::Part;
@@ -312,44 +313,23 @@ fn changed_where_free(
     (whole, refused)
 }
 
-/// The parts of a detailed page.
-const PARTS: [&str; 22] = [
-    "threads",
-    "phases",
-    "counts",
-    "comparisons",
-    "swap",
-    "swap_memory",
-    "swap_load",
-    "resets",
-    "dropping",
-    "density",
-    "requests",
-    "node",
-    "fan_out",
-    "pipeline",
-    "conformance",
-    "features",
-    "isolation",
-    "hostile",
-    "survival",
-    "environment",
-    "refusals",
-    "settings",
-];
+/// The experiments of the project.
+fn experiments() -> impl Iterator<Item = Experiment> {
+    Experiment::all(experiments_folder()).unwrap().into_iter()
+}
 
 /// Settings of the report that name what the records name.
 fn settings(by: &dyn Fn(&str) -> String) -> [String; 2] {
     let call = format!("call = {{ case = \"{EMPTY}\", guest = \"test_runtime\" }}");
-    let experiments = touchstone_record::Experiment::all(experiments_folder()).unwrap().len();
-    assert_eq!(PARTS.len(), Part::iter().count() + experiments, "parts of a page");
+    let parts = Part::iter().map(|part| format!("{part:?}").to_lowercase());
+    let parts: Vec<String> = parts.chain(experiments().map(|own| own.name)).collect();
     let division = format!(
         "ladder = [\"alpha\"]\nthreads = [\"alpha_instance_reuse\"]\n\
          payload = {{ case = \"{DIRTY}\", guest = \"test_runtime\" }}\n\
          [[work]]\ntitle = \"Real\"\npage = \"all\"\nengines = [\"alpha\"]\n\
          rows = [{{ label = \"a write\", case = \"{DIRTY}\", guest = \"test_runtime\" }}]\n\
          [[needs]]\nneed = \"Any\"\n{call}\nadopt = \"so\"\navoid = \"never\"\n\
-         [[pages]]\nfile = \"all\"\ntitle = \"All\"\nanswers = \"What?\"\nparts = {PARTS:?}\n"
+         [[pages]]\nfile = \"all\"\ntitle = \"All\"\nanswers = \"What?\"\nparts = {parts:?}\n"
     );
     // What the reader makes of a name, in the quotes of TOML.
     let quoted = |name: &str| serde_json::json!(line(&by(name))).to_string();
@@ -374,9 +354,9 @@ fn place(records: &[Value], by: &dyn Fn(&str) -> String) -> Place {
     let alpha = format!("\"{}_", alpha.trim_matches('"'));
     place.declare(&|text| text.replace("\"wasmtime_", &alpha));
     let text: String = records.iter().map(|line| format!("{line}\n")).collect();
-    let experiments = ["swap.jsonl", "density.jsonl", "resets.jsonl", "systems.jsonl"];
-    for name in [BENCH, PEERS, COUNTS, CHECKS].into_iter().chain(experiments) {
-        std::fs::write(place.beside(name), &text).unwrap();
+    let files = [BENCH, PEERS, COUNTS, CHECKS].into_iter().map(str::to_owned);
+    for name in files.chain(experiments().map(|own| own.records)) {
+        std::fs::write(place.beside(&name), &text).unwrap();
     }
     place
 }

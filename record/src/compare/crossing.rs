@@ -28,10 +28,13 @@ pub struct Crossings {
 ///
 /// A number of pages counts where the interval of the ratio lies beyond the margin, on one side.
 /// Between two such numbers with different results lies a crossing. What was measured between
-/// them shows no difference; its medians only say where the ratio is about one.
+/// them shows no difference; its medians only say where the ratio is about one. Ratios without a
+/// logarithm are left out.
 #[must_use]
 pub fn crossings(ratios: &[(u64, Estimate)]) -> Crossings {
-    let mut ratios: Vec<(u64, Estimate)> = ratios.to_vec();
+    let has_logarithm =
+        |(pages, own): &(u64, Estimate)| *pages > 0 && own.median > 0.0 && own.median.is_finite();
+    let mut ratios: Vec<(u64, Estimate)> = ratios.iter().copied().filter(has_logarithm).collect();
     ratios.sort_by_key(|(pages, _)| *pages);
     let decided: Vec<(usize, Verdict)> = ratios
         .iter()
@@ -104,6 +107,12 @@ mod tests {
         let without = Estimate { median: 3.0, interval: None, marked: true };
         assert_eq!(crossings(&[(1, without)]).first, None);
         assert_eq!(crossings(&[]).first, None);
+        for other in [0.0, f64::INFINITY, f64::NAN] {
+            let all = ratios(&[(0, 2.0), (1, other), (4, 2.0), (16, other), (64, 0.5)], 0.05);
+            let found = crossings(&all);
+            assert_eq!(found.changes.len(), 1, "{other}");
+            assert!((found.changes[0].pages - 16.0).abs() < 1e-9, "{:?}", found.changes);
+        }
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Sections and charts of experiments, as their declarations lay them out.
 
 mod rows;
-mod value;
 
-pub(crate) use rows::{Row, Selection, filled, rows, shown, sort};
+pub(crate) use rows::{Row, filled, rows, shown, sort};
 
 use super::markdown::{Table, details};
 use super::units::{count, grouped};
@@ -11,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use touchstone_record::compare::page_size;
 use touchstone_record::escape::{code, markdown};
 use touchstone_record::{
-    Book, Coordinate, Executor, Experiment, Place, PointBook, PointColumn, PointTable, Shown,
-    preference,
+    Book, Coordinate, Executor, Experiment, Place, PointBook, PointColumn, PointTable, Points,
+    Shown, preference,
 };
 
 /// The section of an experiment.
@@ -34,7 +33,7 @@ fn text(experiment: &Experiment, book: &Book, points: &PointBook) -> String {
     let value = |name: &str| match name {
         "commit" => Some(code(&book.header.tools.commit)),
         "processes" | "rounds" => {
-            let processes = all().map(|own| own.processes.len()).max().unwrap_or(0);
+            let processes = all().map(|own| own.measured().count()).max().unwrap_or(0);
             Some(match (name, processes) {
                 ("rounds", rounds) => grouped(rounds as u64),
                 (_, 1) => "1 process".to_owned(),
@@ -58,28 +57,22 @@ fn text(experiment: &Experiment, book: &Book, points: &PointBook) -> String {
 
 /// A table, or one for each value of the folded dimensions.
 fn of_table(experiment: &Experiment, points: &PointBook, table: &PointTable) -> String {
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: BTreeMap<Place, Vec<&Points>> = BTreeMap::new();
     for points in points.measured().filter(|points| points.place.has(&table.place)) {
         let own = table.folded.iter().filter_map(|name| Some((name, points.place.get(name)?)));
         let place =
             own.fold(Place::default(), |place, (name, value)| place.with(name, value.clone()));
-        if !places.contains(&place) {
-            places.push(place);
-        }
+        places.entry(place).or_default().push(points);
     }
-    places.sort_by_cached_key(|place| folded_order(experiment, table, place));
+    let mut places: Vec<(Place, Vec<&Points>)> = places.into_iter().collect();
+    places.sort_by_cached_key(|(place, _)| folded_order(experiment, table, place));
     let mut text = String::new();
-    for (index, place) in places.iter().enumerate() {
-        let wanted = place
-            .iter()
-            .fold(table.place.clone(), |wanted, (name, value)| wanted.with(name, value.clone()));
-        let selection =
-            Selection { place: &wanted, largest: table.largest.as_deref(), beside: &table.beside };
+    for (index, (place, points)) in places.into_iter().enumerate() {
         let body = match &table.by_executor {
-            Some(value) => by_executor(experiment, points, table, &wanted, value),
-            None => plain(experiment, points, table, &selection),
+            Some(value) => by_executor(experiment, &points, table, value),
+            None => plain(experiment, points, table),
         };
-        let heading = capital(&markdown(&experiment.in_words(place)));
+        let heading = capital(&markdown(&experiment.in_words(&place)));
         text += &match index {
             _ if table.folded.is_empty() => body,
             0 => format!("{heading}:\n\n{body}"),
@@ -108,13 +101,8 @@ fn folded_order(
 }
 
 /// A row for each place.
-fn plain(
-    experiment: &Experiment,
-    points: &PointBook,
-    table: &PointTable,
-    selection: &Selection<'_>,
-) -> String {
-    let mut all = rows(experiment, points, selection);
+fn plain(experiment: &Experiment, points: Vec<&Points>, table: &PointTable) -> String {
+    let mut all = rows(experiment, points, table.largest.as_deref(), &table.beside);
     if table.by.is_none() && table.rows.is_none() {
         all.sort_by_cached_key(|row| {
             let executor = row.executor();
@@ -141,16 +129,15 @@ fn label(row: &Row<'_>, table: &PointTable) -> String {
 /// A row for each number of a dimension, a column for each executor.
 fn by_executor(
     experiment: &Experiment,
-    points: &PointBook,
+    points: &[&Points],
     table: &PointTable,
-    wanted: &Place,
     value: &PointColumn,
 ) -> String {
     let dimension = table.rows.as_deref().and_then(|name| experiment.dimension(name));
     let Some(dimension) = dimension else { return String::new() };
     let mut columns: BTreeSet<Executor> = BTreeSet::new();
     let mut lines: BTreeMap<u64, BTreeMap<Executor, Option<String>>> = BTreeMap::new();
-    for points in points.measured().filter(|points| points.place.has(wanted)) {
+    for points in points {
         let number = points.place.number(&dimension.name);
         let (Some(executor), Some(number)) = (points.place.executor(), number) else { continue };
         let text = Row::of(experiment, points).text(&value.value, value.shown);

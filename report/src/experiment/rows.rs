@@ -1,13 +1,12 @@
 //! Rows of points: the values of a table's row or a chart's bars.
 
-use super::value::evaluate;
 use crate::units;
 use std::collections::BTreeMap;
 use touchstone_record::escape::{code, markdown};
 use touchstone_record::estimate::of_values;
+use touchstone_record::expression::evaluate;
 use touchstone_record::{
-    Coordinate, Estimate, Executor, Experiment, Place, PointBook, PointColumn, Points, Sample,
-    Shown,
+    Coordinate, Estimate, Executor, Experiment, Place, PointColumn, Points, Sample, Shown,
 };
 
 /// Points that stand in one row.
@@ -20,27 +19,19 @@ pub(crate) struct Row<'a> {
     points: BTreeMap<String, &'a Points>,
 }
 
-/// How points become rows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Selection<'a> {
-    /// Only points with these values.
-    pub place: &'a Place,
-    /// Of points that differ in this dimension alone, only that with the largest number.
-    pub largest: Option<&'a str>,
-    /// Dimensions whose values stand beside each other.
-    pub beside: &'a [String],
-}
-
-/// The rows of a selection, in the order of measurement.
+/// The rows of points, in the order of measurement.
+///
+/// Of points that differ in the dimension `largest` alone, only that with the largest number has a
+/// row. Values of the dimensions `beside` stand beside each other in one row.
 pub(crate) fn rows<'a>(
     experiment: &'a Experiment,
-    book: &'a PointBook,
-    selection: &Selection<'_>,
+    points: impl IntoIterator<Item = &'a Points>,
+    largest: Option<&str>,
+    beside: &[String],
 ) -> Vec<Row<'a>> {
-    let Selection { place: wanted, largest, beside } = *selection;
     let mut rows: Vec<Row<'a>> = Vec::new();
     let mut places: BTreeMap<Place, usize> = BTreeMap::new();
-    for points in book.measured().filter(|points| points.place.has(wanted)) {
+    for points in points {
         let place = points.place.without(beside);
         let values = beside.iter().filter_map(|name| points.place.get(name));
         let prefix = values.map(|value| format!("{value}.")).collect::<String>();
@@ -53,10 +44,10 @@ pub(crate) fn rows<'a>(
     let Some(largest) = largest else { return rows };
     let name = largest.to_owned();
     let mut most: Vec<Row<'a>> = Vec::new();
+    let mut places: BTreeMap<Place, usize> = BTreeMap::new();
     for row in rows {
-        let is_like =
-            |other: &&mut Row<'_>| other.place.without([&name]) == row.place.without([&name]);
-        match most.iter_mut().find(is_like) {
+        let index = *places.entry(row.place.without([&name])).or_insert(most.len());
+        match most.get_mut(index) {
             Some(other) if other.place.number(largest) < row.place.number(largest) => *other = row,
             Some(_) => {}
             None => most.push(row),

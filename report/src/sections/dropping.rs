@@ -20,11 +20,11 @@ pub(crate) fn section(records: &Records) -> String {
     sentences(experiment, points) + &advice(points)
 }
 
-/// Where dropping becomes faster than restoring: a list for each course, with one way to restore
-/// for each way of finding written pages.
-/// The memory of a way to restore, by engine.
+/// Ways to restore by engine and way of finding written pages.
 type Ways<'a> = BTreeMap<(&'a str, MemoryFrom), &'a Race>;
 
+/// Where dropping becomes faster than restoring: a list for each course, with one way to restore
+/// for each way of finding written pages.
 fn sentences(experiment: &Experiment, points: &PointBook) -> String {
     let mut courses: BTreeMap<_, (&Place, Ways<'_>)> = BTreeMap::new();
     let races = races(points);

@@ -53,7 +53,8 @@ pub fn entries(book: &Book) -> Vec<Entry<'_>> {
     let points = book.points.iter().flat_map(|(experiment, own)| {
         let declared = declared(experiment);
         let shape = move |points| Entry::Points(Shape { experiment, declared, points });
-        own.measured().map(shape).chain(own.refused().map(move |(points, ..)| shape(points)))
+        let refused = own.refused().filter(|(points, ..)| points.measured().next().is_none());
+        own.measured().map(shape).chain(refused.map(move |(points, ..)| shape(points)))
     });
     let refusals = book.refusals.iter().map(Entry::Refusal);
     cells.chain(comparisons).chain(counts).chain(points).chain(refusals).collect()
@@ -263,8 +264,10 @@ impl Entry<'_> {
 }
 
 impl Shape<'_> {
+    /// The reason why no process measured it.
     fn refusal(&self) -> Option<&PointRefusal> {
-        self.points.refusal().map(|(refusal, _)| refusal)
+        let is_refused = self.points.measured().next().is_none();
+        self.points.refusal().filter(|_| is_refused).map(|(refusal, _)| refusal)
     }
 
     /// The place and the estimates of all metrics; with the samples if `raw`.

@@ -15,7 +15,7 @@ text = "Toys of {colour} (`make toys`, commit {commit})."
 
 [[dimensions]]
 name = "colour"
-words = [["red", "bright red"], ["green", "green"]]
+words = [["red", "bright red"], ["green", "green"], ["blue", "blue"]]
 
 [[dimensions]]
 name = "size"
@@ -41,8 +41,16 @@ title = "A toy"
 axis = "Time"
 largest = "size"
 panels = [{ heading = "", value = "time" }]
-rows = [{ label = "reuse", executor = "alpha_instance_reuse", where = { colour = "red" } }]
-sentences = ["{executor|code} takes {time|short} at {size|count}.", "Never {other|time}."]
+rows = [
+    { label = "reuse", executor = "alpha_instance_reuse", where = { colour = "red" } },
+    { label = "reuse, green", executor = "alpha_instance_reuse", where = { colour = "green" } },
+    { label = "reuse, blue", executor = "alpha_instance_reuse", where = { colour = "blue" } },
+]
+sentences = [
+    "{executor|code} takes {time|short} at {size|count}.",
+    "{2:colour} at {2:size|count}, {3:colour}, {last:colour}, {rows} rows.",
+    "Never {4:time|time}.",
+]
 "#;
 
 fn at(colour: &str, size: u64) -> At {
@@ -61,7 +69,11 @@ fn a_declaration_is_enough_for_section_chart_and_failures() {
     };
     let failed = Point::new("toy", at("red", 20_000), 0).value("made", 16_003_u64);
     let failed = failed.refused(Status::Failed, "out of | memory".to_owned());
-    let points = [point("red", 10), point("red", 2), point("green", 2), failed];
+    // One process of three was refused.
+    let refused = Point::new("toy", at("blue", 3), 1).value("time", 9e9);
+    let refused = refused.refused(Status::Failed, "ended".to_owned());
+    let points =
+        [point("red", 10), point("red", 2), point("green", 2), point("blue", 3), refused, failed];
     Run::of(points.map(|point| Line::Point(Box::new(point)))).append(&place.beside("toy.jsonl"));
     let page = place.page();
     for part in [
@@ -69,9 +81,11 @@ fn a_declaration_is_enough_for_section_chart_and_failures() {
         "| Executor | colour | time of each |",
         "| `alpha_instance_reuse` | bright red | 100.0 ns† |",
         "| `alpha_instance_reuse` | green | 100.0 ns† |",
+        "| `alpha_instance_reuse` | blue | 100.0 ns† |",
         "### Too large\n\nThese failed.",
         "| `alpha_instance_reuse` | 20,000 | 16,003 | out of \\| memory |",
-        "`alpha_instance_reuse` takes 1.0 µs† at 10.\n",
+        "| `alpha_instance_reuse` | 3 | — | ended |",
+        "`alpha_instance_reuse` takes 1.0 µs† at 10. green at 2, blue, blue, 3 rows.\n",
     ] {
         assert_has(&page, part);
     }

@@ -6,10 +6,10 @@ use super::super::bars::{Bars, Group, Row};
 use super::super::frame::{Frame, Value};
 use super::super::theme::Fill;
 use super::over;
-use crate::experiment::{self, Selection, filled, rows, sort};
+use crate::experiment::{self, filled, rows, sort};
 use crate::matrix::Matrix;
 use crate::tables::charts::{Charts, Hue};
-use touchstone_record::{Experiment, PointChart, PointGroup, PointRow, Shown};
+use touchstone_record::{Experiment, PointChart, PointGroup, PointRow, SentencePart, SentenceRow};
 
 /// Points of a row of the chart.
 type Points<'a> = experiment::Row<'a>;
@@ -25,9 +25,8 @@ pub(super) fn pick(
     if let Some(axis) = &chart.over {
         return over::pick(charts, experiment, chart, points, axis);
     }
-    let PointChart { place, largest, beside, .. } = chart;
-    let mut all =
-        rows(experiment, points, &Selection { place, largest: largest.as_deref(), beside });
+    let wanted = points.measured().filter(|points| points.place.has(&chart.place));
+    let mut all = rows(experiment, wanted, chart.largest.as_deref(), &chart.beside);
     sort(&mut all, chart.by.as_deref());
     let one = [PointGroup::default()];
     let groups = if chart.groups.is_empty() { &one[..] } else { &chart.groups };
@@ -117,29 +116,21 @@ fn sentences(chart: &PointChart, all: &[Points<'_>], shown: &[&Points<'_>]) -> S
     };
     let by_half = |a: &&Points<'_>, b: &&Points<'_>| half(a).total_cmp(&half(b));
     let (few, many): (Vec<_>, Vec<_>) = all.iter().partition(|points| half(points) < 0.5);
-    let value = |name: &str| {
-        let (name, as_shown) = name.split_once('|').unwrap_or((name, "words"));
-        let as_shown: Shown = as_shown.parse().ok()?;
-        let (of, name) = name.split_once(':').unwrap_or(("1", name));
-        let (first, second) = (shown.first()?, shown.get(1));
-        if let ("over" | "under", Some((own, other))) = (of, name.split_once(':')) {
-            let (a, b) = if of == "over" { (first, second?) } else { (second?, first) };
-            return Some(experiment::shown(as_shown, &a.over(b, own, other)?));
+    let row = |of: SentenceRow| match of {
+        SentenceRow::Shown(index) => shown.get(index).copied(),
+        SentenceRow::Best => all.first(),
+        SentenceRow::Last => all.last(),
+        SentenceRow::Below => few.iter().copied().max_by(by_half),
+        SentenceRow::Above => many.iter().copied().min_by(by_half),
+    };
+    let value = |part: &str| match SentencePart::parse(part).ok()? {
+        SentencePart::Few => Some(few.len().to_string()),
+        SentencePart::Rows => Some(all.len().to_string()),
+        SentencePart::Value(of, value, as_shown) => row(of)?.text(value, as_shown),
+        SentencePart::Ratio([own, other], [value, over], as_shown) => {
+            let ratio = shown.get(own)?.over(shown.get(other)?, value, over)?;
+            Some(experiment::shown(as_shown, &ratio))
         }
-        match name {
-            "few" => return Some(few.len().to_string()),
-            "rows" => return Some(all.len().to_string()),
-            _ => {}
-        }
-        let row: &Points<'_> = match of {
-            "2" => second?,
-            "last" => all.last()?,
-            "best" => all.first()?,
-            "below" => few.iter().copied().max_by(by_half)?,
-            "above" => many.iter().copied().min_by(by_half)?,
-            _ => first,
-        };
-        row.text(name, as_shown)
     };
     let all = chart.sentences.iter().filter_map(|sentence| filled(sentence, &value));
     all.collect::<Vec<_>>().join(" ")

@@ -1,18 +1,34 @@
-//! Values of points: metrics, dimensions and expressions of both.
+//! Values of points: metrics, dimensions and expressions of both with `+ - * / ( )`.
 
-use touchstone_record::Estimate;
+use super::Estimate;
 
-/// A number that an expression gives, with interval and mark where it is a single metric.
+/// Most parentheses inside of each other.
+const DEEPEST: usize = 32;
+
+/// The number that an expression gives, with interval and mark where it is a single metric.
 ///
 /// `None` where a name has no value or the result is not finite.
-pub(super) fn evaluate(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<Estimate> {
-    let mut parser = Parser { rest: text.trim(), value };
+#[must_use]
+pub fn evaluate(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<Estimate> {
+    parsed(text, value).filter(|result| result.median.is_finite())
+}
+
+/// `true` if a text is an expression of known names.
+pub(super) fn is_expression(text: &str, is_known: &dyn Fn(&str) -> bool) -> bool {
+    let one = Estimate { median: 1.0, interval: None, marked: false };
+    parsed(text, &|name| is_known(name).then_some(one)).is_some()
+}
+
+fn parsed(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<Estimate> {
+    let mut parser = Parser { rest: text.trim(), depth: 0, value };
     let result = parser.sum()?;
-    (parser.rest.is_empty() && result.median.is_finite()).then_some(result)
+    parser.rest.is_empty().then_some(result)
 }
 
 struct Parser<'a> {
     rest: &'a str,
+    /// Open parentheses.
+    depth: usize,
     value: &'a dyn Fn(&str) -> Option<Estimate>,
 }
 
@@ -49,17 +65,24 @@ impl Parser<'_> {
 
     fn factor(&mut self) -> Option<Estimate> {
         if self.operator(&['(']).is_some() {
+            if self.depth == DEEPEST {
+                return None;
+            }
+            self.depth += 1;
             let inner = self.sum()?;
             self.operator(&[')'])?;
+            self.depth -= 1;
             return Some(inner);
         }
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
         let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest.trim_start();
+        // `inf` and `nan` would be numbers, too.
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         match name.parse::<f64>() {
-            Ok(number) => Some(Estimate { median: number, interval: None, marked: false }),
-            Err(_) => (self.value)(name),
+            Ok(median) if is_number => Some(Estimate { median, interval: None, marked: false }),
+            _ => (self.value)(name),
         }
     }
 }
@@ -84,8 +107,31 @@ mod tests {
         let divided = of("(idle.pss_kib - 10) / own.80.n").unwrap();
         assert_eq!((divided.median, divided.marked), (10.0, true));
         assert_eq!(of("own.80.n").unwrap().interval, Some((1.0, 3.0)));
-        for nothing in ["other", "1 / 0", "(1", "1 2", ""] {
+        for nothing in ["other", "1 / 0", "(1", "1 2", "", "inf", "nan", "infinity"] {
             assert_eq!(of(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn parentheses_have_a_greatest_depth() {
+        let of = |depth: usize| {
+            let text = format!("{}7{}", "(".repeat(depth), ")".repeat(depth));
+            evaluate(&text, &|_| None).map(|own| own.median)
+        };
+        assert_eq!((of(DEEPEST), of(DEEPEST + 1)), (Some(7.0), None));
+        assert_eq!(evaluate(&"(".repeat(1 << 20), &|_| None), None);
+        // Those beside each other do not count.
+        assert!(evaluate(&["(1)"; 100].join(" + "), &|_| None).is_some());
+    }
+
+    #[test]
+    fn an_expression_is_checked_without_values() {
+        let is_expression = |text: &str| is_expression(text, &|name| matches!(name, "a" | "b.c"));
+        for good in ["a", "1 / (a - a)", "(a + 2) * b.c"] {
+            assert!(is_expression(good), "{good}");
+        }
+        for wrong in ["", "c", "a +", "a b.c", "inf * a"] {
+            assert!(!is_expression(wrong), "{wrong}");
         }
     }
 }
