@@ -245,7 +245,8 @@ pub struct PointTable {
     pub place: Place,
     /// Of points that differ in this dimension alone, only that with the largest number.
     pub largest: Option<String>,
-    /// Dimensions whose values stand beside each other: prefixes of metrics, in this order.
+    /// Dimensions whose values stand beside each other: prefixes of metrics, in this order. The
+    /// prefixes `first` and `last` stand for the smallest and the largest values of a row.
     pub beside: Vec<String>,
     /// The value of a table that has a column for each executor, and rows for the numbers of the
     /// dimension `rows`.
@@ -288,7 +289,7 @@ pub struct PointGroup {
     pub place: Place,
     /// The dimension that labels the rows, one for each point; the rows of the chart when left out.
     pub label: Option<String>,
-    /// Values that others published, ns, with their labels.
+    /// Values that others published, ns, with their labels; such a group has no other rows.
     pub published: Vec<(String, f64)>,
     /// The engine whose colour they have; grey when left out.
     pub engine: Option<String>,

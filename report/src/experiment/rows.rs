@@ -15,8 +15,8 @@ pub(crate) struct Row<'a> {
     experiment: &'a Experiment,
     /// The place without the dimensions that stand beside each other.
     pub place: Place,
-    /// The points by the values of those dimensions, with `.` between them.
-    points: BTreeMap<String, &'a Points>,
+    /// The points by the values of those dimensions; the prefix of metrics has `.` behind each.
+    points: BTreeMap<Vec<Coordinate>, (String, &'a Points)>,
 }
 
 /// The rows of points, in the order of measurement.
@@ -34,12 +34,13 @@ pub(crate) fn rows<'a>(
     for points in points {
         let place = points.place.without(beside);
         let values = beside.iter().filter_map(|name| points.place.get(name));
-        let prefix = values.map(|value| format!("{value}.")).collect::<String>();
+        let values: Vec<Coordinate> = values.cloned().collect();
+        let prefix = values.iter().map(|value| format!("{value}.")).collect::<String>();
         let index = *places.entry(place.clone()).or_insert_with(|| {
             rows.push(Row { experiment, place, points: BTreeMap::new() });
             rows.len() - 1
         });
-        rows[index].points.insert(prefix, points);
+        rows[index].points.insert(values, (prefix, points));
     }
     let Some(largest) = largest else { return rows };
     let name = largest.to_owned();
@@ -68,7 +69,7 @@ impl<'a> Row<'a> {
     /// The row of a place alone.
     pub(crate) fn of(experiment: &'a Experiment, points: &'a Points) -> Self {
         let place = points.place.clone();
-        Self { experiment, place, points: BTreeMap::from([(String::new(), points)]) }
+        Self { experiment, place, points: BTreeMap::from([(Vec::new(), (String::new(), points))]) }
     }
 
     /// The executor.
@@ -78,18 +79,32 @@ impl<'a> Row<'a> {
 
     /// The points of a name, and the name of the metric.
     fn points<'b>(&self, name: &'b str) -> Option<(&'a Points, &'b str)> {
-        let own = self.points.iter().rev();
+        let own = self.points.values().rev();
         own.filter_map(|(prefix, points)| Some((*points, name.strip_prefix(prefix.as_str())?)))
             .find(|(points, metric)| points.samples(metric).next().is_some())
+            .or_else(|| self.end(name))
+    }
+
+    /// The points of the smallest or largest values beside each other: `first.…`, `last.…`.
+    fn end<'b>(&self, name: &'b str) -> Option<(&'a Points, &'b str)> {
+        let (end, name) = name.split_once('.')?;
+        let (_, (_, points)) = match end {
+            "first" => self.points.first_key_value()?,
+            "last" => self.points.last_key_value()?,
+            _ => return None,
+        };
+        Some((points, name))
     }
 
     /// The value of an expression.
     pub(crate) fn value(&self, expression: &str) -> Option<Estimate> {
         evaluate(expression, &|name| {
-            if let Some(number) = self.place.number(name) {
+            let found = self.points(name);
+            let of_end = || found.and_then(|(points, name)| points.place.number(name));
+            if let Some(number) = self.place.number(name).or_else(of_end) {
                 return Some(Estimate { median: number as f64, interval: None, marked: false });
             }
-            let (points, metric) = self.points(name)?;
+            let (points, metric) = found?;
             let declared = self.experiment.metric(metric);
             if declared.is_some_and(|own| own.sampled) {
                 return points.sampled(metric);

@@ -31,6 +31,17 @@ columns = [
     { heading = "time of each", value = "time / size" },
 ]
 
+[[tables]]
+title = "Growth"
+beside = ["size"]
+columns = [
+    { heading = "smallest", value = "first.size", shown = "count" },
+    { heading = "time", value = "first.time" },
+    { heading = "largest", value = "last.size", shown = "count" },
+    { heading = "time of each", value = "last.time / last.size" },
+    { heading = "of 3", value = "3.time" },
+]
+
 [failed]
 title = "Too large"
 text = "These failed."
@@ -82,9 +93,11 @@ fn a_declaration_is_enough_for_section_chart_and_failures() {
         "| `alpha_instance_reuse` | bright red | 100.0 ns† |",
         "| `alpha_instance_reuse` | green | 100.0 ns† |",
         "| `alpha_instance_reuse` | blue | 100.0 ns† |",
+        "| `alpha_instance_reuse` | 2 | 200.0 ns† | 10 | 100.0 ns† | – |",
+        "| `alpha_instance_reuse` | 3 | 300.0 ns† | 3 | 100.0 ns† | 300.0 ns† |",
         "### Too large\n\nThese failed.",
         "| `alpha_instance_reuse` | 20,000 | 16,003 | out of \\| memory |",
-        "| `alpha_instance_reuse` | 3 | — | ended |",
+        "| `alpha_instance_reuse` | 3 | – | ended |",
         "`alpha_instance_reuse` takes 1.0 µs† at 10. green at 2, blue, blue, 3 rows.\n",
     ] {
         assert_has(&page, part);

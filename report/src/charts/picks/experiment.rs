@@ -75,6 +75,9 @@ fn of_group<'a, 'b>(
     group: &PointGroup,
     all: &'b [Points<'a>],
 ) -> Vec<(String, bool, &'b Points<'a>)> {
+    if !group.published.is_empty() {
+        return Vec::new();
+    }
     let own = || all.iter().filter(|points| points.place.has(&group.place));
     if let Some(label) = &group.label {
         return own().filter_map(|points| Some((points.words(label)?, false, points))).collect();
