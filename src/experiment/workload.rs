@@ -78,7 +78,7 @@ pub struct Question {
     pub process: Option<u32>,
     /// The executors that are measured in turns; empty where the place has one.
     pub executors: Vec<Executor>,
-    /// What the workload reads on the way: a filter of executors, or a number of swaps.
+    /// A filter of executors or a number of swaps, which the workload reads on the way.
     pub filter: Option<String>,
 }
 
