@@ -46,14 +46,14 @@ wasmedge: ## find libwasmedge, or fetch it into .toolchain (from the release or 
 # In release, so that tests and benches share one build of the runtimes; the
 # executor's own tests once more with overflow checks and debug assertions.
 test: setup $(TOOLS) ## run all tests on every backend of FEATURES
-	$(CARGO) test --locked -p touchstone-executor
+	$(CARGO) test --locked -p touchstone-executor -p touchstone-guest -p touchstone-memory
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES),systems
 
 fuzz: setup $(NEEDED) ## run the fuzz tests for FUZZ_SECONDS from FUZZ_SEED on, or only on module FUZZ_INDEX
 	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-fuzz-targets \
 	  fuzz -- --ignored --nocapture)
-	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-executor \
-	  --lib memory::model::fuzz -- --ignored --nocapture)
+	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-memory \
+	  --lib model::fuzz -- --ignored --nocapture)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) FUZZ_INDEX=$(FUZZ_INDEX) $(CARGO) test --release --locked \
 	  --features=$(FEATURES) --test differential fuzz -- --ignored --nocapture
 
