@@ -9,8 +9,11 @@ use std::time::Duration;
 use touchstone::case::{self, Case, Guests};
 use touchstone::lab::obstacles;
 use touchstone::plan::{Budget, Compare, Plan};
-use touchstone::record::{self, Book, Line, Refusal, Replacement, Run, Sink};
-use touchstone::run::{Came, Finished, Host, Job, go_on, header, run, shown, watch_for_ctrl_c};
+use touchstone::record::{self, Book, Header, Line, Refusal, Replacement, Run, Sampling, Sink};
+use touchstone::run::{
+    Came, Finished, Host, Job, digest_of, go_on, going_on, header, run, shown, starting_anew,
+    watch_for_ctrl_c,
+};
 use touchstone::supervise::Stop;
 use touchstone::terminal::progress::Progress;
 use touchstone::terminal::{complain, print, warn_of_skipped};
@@ -43,16 +46,20 @@ impl Known {
     }
 
     /// Makes comparisons in fresh processes of this program, and sends the lines to
-    /// `sink`. A killed run of the same comparisons goes on there.
+    /// `sink`. A killed run of the same comparisons goes on there. `questions` is the digest of
+    /// what else the run measures.
     pub(super) fn compare(
         &self,
         compares: Vec<Compare>,
         refusals: Vec<Refusal>,
         budget: Budget,
+        questions: &str,
         sink: Sunk<'_>,
     ) -> Result<Came> {
         let Self { cases, engines, plan, .. } = self;
         let header = header(budget.sampling(false), engines, plan);
+        let sampling = Sampling { seed: 0, ..header.sampling.clone() };
+        let header = Header { questions: digest_of(&(questions, sampling))?, ..header };
         let mut progress = Progress::new(compares.len() * budget.processes as usize, true);
         let mut job = Job {
             header,
@@ -73,8 +80,13 @@ impl Known {
                     })
                 };
                 let before: Vec<Run> = before.filter(is_own).into_iter().collect();
-                if go_on(&mut job, before).is_none() {
-                    file.clear()?;
+                match go_on(&mut job, before) {
+                    Some(done) => complain(&going_on(
+                        &job.header.run,
+                        &format!("{done} comparisons were begun"),
+                    )),
+                    None if file.clear()? => complain(&starting_anew(file.part())),
+                    None => {}
                 }
                 file
             }

@@ -14,7 +14,6 @@ use touchstone::record::{
     self, Coordinate, Dimension, Experiment, MOST_PROCESSES, Sampling, experiments_folder,
 };
 use touchstone::run::{seed, shown};
-use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::terminal::{complain, print};
 
@@ -124,7 +123,7 @@ impl Group {
         let lines = self.0.iter().map(|own| format!("{:<10} {}\n", own.name, own.help.trim()));
         format!(
             "Measures {name}: executors where people use them.\n\n{}\nA run that was killed goes on \
-             where it was.\n\nExits with 1 when a call failed or an answer was wrong.",
+             where it was; requests and the pipeline begin again.\n\nExits with 1 when a call failed or an answer was wrong.",
             lines.collect::<String>()
         )
     }
@@ -146,12 +145,12 @@ impl Group {
         let names: Vec<&String> =
             given.try_get_many::<String>("names").ok().flatten().into_iter().flatten().collect();
         let is_meant = |own: &&Experiment| names.is_empty() || names.contains(&&own.name);
-        let meant: Vec<&Experiment> = self.0.iter().filter(is_meant).collect();
+        let mut meant: Vec<&Experiment> = self.0.iter().filter(is_meant).collect();
+        meant.sort_by_key(|own| names.iter().position(|name| **name == own.name));
         let text = given.get_one::<String>("filter");
         let values = self.values(given);
         let is_whole = names.is_empty() && text.is_none() && values.is_empty() && !has("small");
         let declared = meant.iter().find_map(|own| own.executors.as_ref());
-        let memory = number("memory").map_or_else(|| available_memory() / 2, |mib| mib << 20);
         let asked = Asked {
             filter: Filter::new(text.or(declared).map(String::as_str))?,
             values,
@@ -160,7 +159,7 @@ impl Group {
             small: has("small"),
             seed: number("seed"),
             stall: Duration::from_millis(number("stall-ms").unwrap_or(0)),
-            memory,
+            memory: number("memory").map(|mib| mib << 20),
             file: None,
         };
         let path = given.get_one::<PathBuf>("records").cloned();

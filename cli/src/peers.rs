@@ -68,13 +68,14 @@ impl Peers {
         let default = || record::output_path(record::PEERS, self.filter.is_none());
         let (came, book) = if self.no_record {
             let mut lines: Vec<Line> = Vec::new();
-            let came = known.compare(compares, Vec::new(), budget, Sunk::Nowhere(&mut lines))?;
+            let came =
+                known.compare(compares, Vec::new(), budget, "", Sunk::Nowhere(&mut lines))?;
             (came, Book::of(Header::default(), lines))
         } else {
             let path = self.records.unwrap_or_else(default);
             let (mut file, before) = Replacement::go_on(&path)?;
             let came =
-                known.compare(compares, Vec::new(), budget, Sunk::Part(&mut file, before))?;
+                known.compare(compares, Vec::new(), budget, "", Sunk::Part(&mut file, before))?;
             let book = record::load(file.part())?.newest().unwrap_or_default();
             match came.stopped || came.broken_off.is_some() {
                 true => drop(stopped(&file)),

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use touchstone::case::{self, Case, Guests};
-use touchstone::experiment::{Asked, Ran, Session, go_on, serve, workload};
+use touchstone::experiment::{Asked, Session, go_on, serve, workload};
 use touchstone::plan::{Budget, Filter, Plan, refusal};
 use touchstone::record::{
-    self, Coordinate, Experiment, Refusal, Replacement, SWAPS, Status, experiments_folder,
+    self, Coordinate, Experiment, PointBook, Refusal, Replacement, SWAPS, Status,
+    experiments_folder,
 };
 use touchstone::run::{SamplingName, seed, shown};
-use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::swap::{self, Method};
 use touchstone::terminal::{complain, print};
@@ -114,29 +114,37 @@ impl Swap {
         let budget = Budget { name: "swap".to_owned(), ..budget };
         let engines = known.engines.clone();
         let sink = Sunk::Part(&mut file, before);
-        let came = known.compare(compares, refusals, budget, sink)?;
+        let all = Experiment::all(experiments_folder())?;
+        let own = all.iter().filter(|own| own.command == "swap");
+        let experiments = own.filter_map(|own| Some((own, workload(&own.name)?))).collect();
+        let (stop, worker) = (Stop::default(), ["swap", "--worker"]);
+        let asked = self.asked(&meant, &soak);
+        let session =
+            Session { experiments, engines: &engines, worker: &worker, asked, stop: &stop };
+        let came = known.compare(compares, refusals, budget, &session.digest()?, sink)?;
         let ended = ended(&came, came.failed() == 0)?;
         if came.stopped {
             return Ok(stopped(&file));
         }
-        let ran = self.points(&meant, &engines, &soak, &mut file)?;
+        begin(&stop, false)?;
+        let ran = go_on(&session, &mut file)?;
         if ran.stopped {
             return Ok(stopped(&file));
         }
         file.finish()?;
-        print(&touchstone_report::show::all(&newest(&path, "make swap")?))?;
+        let book = newest(&path, "make swap")?;
+        for (_, refused, point) in book.points.values().flat_map(PointBook::refused) {
+            if !refused.status.is_failure() {
+                complain(&format!("left out: {}: {}", point.place, refused.reason));
+            }
+        }
+        print(&touchstone_report::show::all(&book))?;
         complain(&format!("records: {}", shown(&path)));
         Ok(if ran.failed { Ended::Badly } else { ended })
     }
 
     /// Swaps under load, and memory over many swaps: experiments of the same command.
-    fn points(
-        &self,
-        meant: &[Way<'_>],
-        engines: &[Arc<dyn MeasuredEngine>],
-        soak: &Filter,
-        file: &mut Replacement,
-    ) -> Result<Ran> {
+    fn asked(&self, meant: &[Way<'_>], soak: &Filter) -> Asked {
         let texts = |ways: Vec<String>| ways.into_iter().map(Coordinate::from).collect();
         let under_load = meant.iter().filter(|(_, method)| method.is_none());
         let under_load = under_load.map(|(engine, _)| engine.id().to_owned()).collect();
@@ -147,20 +155,6 @@ impl Swap {
             ("method".to_owned(), texts(methods)),
         ]);
         values.extend(self.swaps.map(|swaps| ("swaps".to_owned(), vec![swaps.into()])));
-        let asked = Asked {
-            values,
-            seed: self.seed,
-            memory: available_memory() / 2,
-            file: self.plan.clone(),
-            ..Asked::default()
-        };
-        let all = Experiment::all(experiments_folder())?;
-        let own = all.iter().filter(|own| own.command == "swap");
-        let own = own.filter_map(|own| Some((own, workload(&own.name)?)));
-        let stop = Stop::default();
-        begin(&stop, false)?;
-        let (experiments, worker) = (own.collect(), ["swap", "--worker"]);
-        let session = Session { experiments, engines, worker: &worker, asked, stop: &stop };
-        go_on(&session, file)
+        Asked { values, seed: self.seed, file: self.plan.clone(), ..Asked::default() }
     }
 }

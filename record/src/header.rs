@@ -26,6 +26,10 @@ pub struct Header {
     pub engines: BTreeMap<String, EngineFacts>,
     /// The cases on their guests.
     pub works: Vec<WorkFacts>,
+    /// First digits of the SHA-256 of the questions and options of an experiment, and of the data
+    /// they depend on. An interrupted run continues only with the same ones. Empty for other runs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub questions: String,
 }
 
 /// The machine of a run.

@@ -191,6 +191,8 @@ pub trait Sink {
 pub struct RecordFile {
     file: File,
     path: FilePath,
+    /// `true` if a kill left half a line at the end.
+    was_torn: bool,
 }
 
 impl Drop for RecordFile {
@@ -221,8 +223,8 @@ impl RecordFile {
                 return Err(error).with_context(|| format!("cannot lock {path}"));
             }
         }
-        close_last_line(&mut file).with_context(|| format!("repairing {path}"))?;
-        Ok(Self { file, path })
+        let was_torn = close_last_line(&mut file).with_context(|| format!("repairing {path}"))?;
+        Ok(Self { file, path, was_torn })
     }
 
     /// Empties the file.
@@ -289,25 +291,54 @@ impl Replacement {
     }
 
     /// Begins with what a killed run left in that file: its header and lines, `None` if there is no
-    /// whole run. The caller goes on with it or clears it.
+    /// whole run. Half a line at the end is removed. The caller goes on with it or clears it.
     ///
     /// # Errors
     ///
     /// Those of [`RecordFile::append_to`].
     pub fn go_on(path: &Path) -> Result<(Self, Option<Run>)> {
-        let own = Self::open(path)?;
+        let mut own = Self::open(path)?;
         let mut loaded = load(own.part())?;
+        if let ([(_, lines)], [half]) = (&*loaded.runs, &*loaded.skipped)
+            && half.line == 1 + lines.len() + 1
+        {
+            own.keep(half.line - 1)?;
+            own.part.was_torn = true;
+            loaded.skipped.clear();
+        }
         let run = loaded.runs.pop().filter(|_| loaded.skipped.is_empty() && loaded.runs.is_empty());
         Ok((own, run))
     }
 
-    /// Removes what there is so far.
+    /// Removes what there is so far. `true` if that was something.
     ///
     /// # Errors
     ///
     /// When the file cannot be changed.
-    pub fn clear(&mut self) -> Result<()> {
-        self.part.clear()
+    pub fn clear(&mut self) -> Result<bool> {
+        let had_some = self.part.file.metadata().is_ok_and(|file| file.len() > 0);
+        self.part.clear()?;
+        Ok(had_some)
+    }
+
+    /// Keeps the first lines of what there is so far, the header included.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or changed.
+    pub fn keep(&mut self, lines: usize) -> Result<()> {
+        let path = &self.part.path;
+        let content = read_whole(path).with_context(|| format!("cannot read {path}"))?;
+        let length = content.split_inclusive(|byte| *byte == b'\n').take(lines).map(<[u8]>::len);
+        let kept = self.part.file.set_len(length.sum::<usize>() as u64);
+        kept.with_context(|| format!("cannot cut off the end of {path}"))
+    }
+
+    /// `true` if the end of the lines that belong together may be missing, because a kill left half
+    /// a line.
+    #[must_use]
+    pub fn was_torn(&self) -> bool {
+        self.part.was_torn
     }
 
     fn open(path: &Path) -> Result<Self> {
@@ -359,18 +390,19 @@ impl Sink for Vec<Line> {
     }
 }
 
-/// Ends a half-written last line.
-fn close_last_line(file: &mut File) -> std::io::Result<()> {
+/// Ends a half-written last line. `true` if there was one.
+fn close_last_line(file: &mut File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(());
+        return Ok(false);
     }
     file.seek(SeekFrom::End(-1))?;
     let mut last = [0];
     file.read_exact(&mut last)?;
-    if last != *b"\n" {
+    let is_half = last != *b"\n";
+    if is_half {
         file.write_all(b"\n")?;
     }
-    Ok(())
+    Ok(is_half)
 }
 
 #[cfg(test)]
@@ -385,5 +417,37 @@ mod tests {
         std::fs::write(&marked, ["\u{feff}".as_bytes(), &content].concat()).unwrap();
         let (plain, marked) = (load(&plain).unwrap(), load(&marked).unwrap());
         assert_eq!((plain.runs.len(), marked.skipped), (marked.runs.len(), Vec::new()));
+    }
+
+    #[test]
+    fn of_an_interrupted_run_only_half_a_line_at_the_end_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.jsonl");
+        let part = path.with_added_extension("part");
+        let line = |line: &Line| serde_json::to_string(line).unwrap();
+        let header = line(&Line::Run(Box::new(Header { schema: SCHEMA, ..Header::default() })));
+        let point = |process| {
+            line(&Line::Point(Box::new(crate::Point::new(
+                "some",
+                crate::Place::default(),
+                process,
+            ))))
+        };
+        let (first, second) = (point(0), point(1));
+        let whole = format!("{header}\n{first}\n");
+        for (content, torn) in [
+            (whole.clone(), false),
+            (format!("{whole}{}", &second[..9]), true),
+            (format!("{whole}{}\n", &second[..9]), true),
+            (format!("{header}\n{first}"), true),
+        ] {
+            std::fs::write(&part, &content).unwrap();
+            let (file, run) = Replacement::go_on(&path).unwrap();
+            assert_eq!((run.unwrap().1.len(), file.was_torn()), (1, torn), "{content}");
+            assert_eq!(std::fs::read_to_string(&part).unwrap(), whole);
+        }
+        std::fs::write(&part, format!("{header}\n{{\n{first}\n")).unwrap();
+        let (mut file, run) = Replacement::go_on(&path).unwrap();
+        assert!(run.is_none() && file.clear().unwrap() && !file.clear().unwrap());
     }
 }

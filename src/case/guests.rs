@@ -55,6 +55,16 @@ impl Guests {
         Self::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built"))
     }
 
+    /// The list of the guests' digests.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn list(&self) -> Result<String> {
+        let list = self.folder.join("SHA256SUMS");
+        read_text(&list).with_context(|| format!("cannot read the digests in {list}"))
+    }
+
     /// A guest's file. Fails if it is missing or differs from its listed digest: benchmarks must
     /// time the same bytes on every machine.
     pub fn file(&mut self, name: &str) -> Result<&GuestFile> {
@@ -89,8 +99,7 @@ impl Guests {
             .with_context(|| format!("cannot read the guest {place}; {remedy}"))?;
         let sha256 = digest(&bytes);
         if self.listed.is_none() {
-            let text =
-                read_text(&list).with_context(|| format!("cannot read the digests in {list}"))?;
+            let text = self.list()?;
             let lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
             let name = |file: &str| file.trim_start_matches([' ', '*']).to_owned();
             // The first line of a file counts.

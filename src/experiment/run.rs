@@ -3,6 +3,7 @@
 use super::answer::{Answer, Ask};
 use super::workload::{Host, Planned, Question, Said, Terms, Workload};
 use crate::case::{self, Guests};
+use crate::files::read_whole;
 use crate::lab::Refused;
 use crate::measure::probe;
 use crate::plan::{Filter, Plan};
@@ -10,7 +11,7 @@ use crate::record::{
     Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, Status,
     load,
 };
-use crate::run::header;
+use crate::run::{digest_of, going_on, header, starting_anew};
 use crate::solo::{self, Asked as Ended, Limits};
 use crate::supervise::{Stop, this_program};
 use crate::terminal::complain;
@@ -39,8 +40,8 @@ pub struct Asked {
     pub seed: Option<u64>,
     /// How much longer some calls of a host under load take, for tests.
     pub stall: Duration,
-    /// Memory that a process may occupy, bytes.
-    pub memory: u64,
+    /// Memory that a process may occupy, bytes; half of the available memory if `None`.
+    pub memory: Option<u64>,
     /// A data file in place of the project's.
     pub file: Option<PathBuf>,
 }
@@ -121,6 +122,29 @@ impl<'a> Session<'a> {
         self.experiments.iter().map(plan).collect()
     }
 
+    /// The digest of the questions, and of the options and data on which the answers depend. A run
+    /// with another digest does not go on with the answers of this one.
+    ///
+    /// # Errors
+    ///
+    /// When the questions cannot be planned, or a data file cannot be read.
+    pub fn digest(&self) -> Result<String> {
+        self.digest_of(&self.plan()?)
+    }
+
+    fn digest_of(&self, all: &[Questions<'_>]) -> Result<String> {
+        let Asked { seed, rounds, small, stall, memory, .. } = &self.asked;
+        let mut own = Vec::new();
+        for (experiment, workload, planned) in all {
+            let files = workload.files(&self.asked).into_iter();
+            let files = files.map(|file| anyhow::Ok(case::digest(&read_whole(&*file)?)));
+            let files = files.collect::<Result<Vec<_>>>()?;
+            own.push((&experiment.name, &planned.questions, &experiment.settings, files));
+        }
+        let guests = Guests::built().list()?;
+        digest_of(&(own, guests, seed.unwrap_or_default(), rounds, small, stall, memory))
+    }
+
     fn terms(&self, artifacts: &Path) -> Terms {
         let Asked { seed, rounds, small, stall, file, .. } = &self.asked;
         Terms {
@@ -158,19 +182,33 @@ pub fn run(
     {
         session.asked.seed = Some(header.sampling.seed);
         let again = session.plan()?;
-        if works(&again) == header.works && are_of(&lines, &again) {
+        if works(&again) == header.works && session.digest_of(&again)? == header.questions {
+            let points = lines.iter().filter_map(point_of).count();
+            complain(&going_on(&header.run, &format!("{points} points were measured")));
             (all, answered) = (again, Some(lines));
         } else {
             session.asked.seed = Some(sampling.seed);
         }
     }
-    if answered.is_none() {
+    let mut lines = Vec::new();
+    if let Some(answered) = &mut answered {
+        if file.was_torn() {
+            answered.truncate(before_last_answer(answered, &all));
+            file.keep(1 + answered.len())?;
+        }
+    } else {
+        if file.clear()? {
+            complain(&starting_anew(file.part()));
+        }
         let plan = Plan { works: works(&all), ..Plan::default() };
-        file.clear()?;
-        file.append(&Line::Run(Box::new(header(sampling, session.engines, &plan))))?;
-        all.iter().try_for_each(|(_, _, planned)| file.append_all(&planned.refused))?;
+        let header = header(sampling, session.engines, &plan);
+        let questions = session.digest_of(&all)?;
+        lines.push(Line::Run(Box::new(Header { questions, ..header })));
     }
     let answered = answered.unwrap_or_default();
+    let refused = all.iter().flat_map(|(_, _, planned)| &planned.refused);
+    lines.extend(refused.filter(|line| !answered.contains(line)).cloned());
+    file.append_all(&lines)?;
     let skipped = all.iter().flat_map(|(_, _, planned)| planned.refused.iter().filter_map(skipped));
     for reason in skipped.collect::<BTreeSet<_>>() {
         complain(&format!("skipped: {reason}"));
@@ -202,22 +240,52 @@ fn is_alike(header: &Header, ours: &Sampling, seed: Option<u64>, session: &Sessi
         && seed.is_none_or(|seed| seed == header.sampling.seed)
 }
 
-/// `true` if every point answers one of the questions.
-fn are_of(lines: &[Line], all: &[Questions<'_>]) -> bool {
-    lines.iter().all(|line| match line {
-        Line::Point(point) => all.iter().any(|(experiment, _, planned)| {
-            let known =
-                planned.questions.iter().any(|question| answers_it(point, experiment, question));
-            known || planned.refused.contains(line)
-        }),
-        _ => true,
-    })
+/// The number of lines before the last answer, whose end a kill may have cut off.
+fn before_last_answer(lines: &[Line], all: &[Questions<'_>]) -> usize {
+    let last = lines.iter().rev().find_map(point_of);
+    let answered = last.and_then(|last| {
+        let mut asked = all.iter().flat_map(|(experiment, _, planned)| {
+            planned.questions.iter().map(move |question| (experiment, question))
+        });
+        asked.find(|(experiment, question)| answers_it(&last, experiment, question))
+    });
+    let is_of_it = |line: &Line| {
+        let (point, of) = (point_of(line), answered);
+        point.zip(of).is_some_and(|(point, (of, question))| answers_it(&point, of, question))
+    };
+    lines.iter().position(is_of_it).unwrap_or(lines.len())
 }
 
 fn answers_it(point: &Point, experiment: &Experiment, question: &Question) -> bool {
     point.experiment == experiment.name
         && question.process.is_none_or(|process| process == point.process)
         && point.place.has(&question.place)
+}
+
+/// `true` if there is a whole answer: where executors are measured in turns, a point of each.
+fn is_answered(points: &[Point], experiment: &Experiment, question: &Question) -> bool {
+    let mut own = points.iter().filter(|point| answers_it(point, experiment, question));
+    if question.executors.is_empty() {
+        return own.next().is_some();
+    }
+    let executors: BTreeSet<Executor> = own.filter_map(|point| point.place.executor()).collect();
+    question.executors.iter().all(|executor| executors.contains(executor))
+}
+
+/// The metrics of a point that should be 0 and are not, each with its sum.
+fn wrong(experiment: &Experiment, point: &Point) -> Vec<(String, f64)> {
+    let should_be_0 = |name: &str| experiment.metric(name).is_some_and(|own| own.zero);
+    let own = point.values.iter().filter(|(name, _)| should_be_0(name));
+    let own = own.map(|(name, samples)| {
+        (name.clone(), samples.0.iter().map(|sample| sample.total).sum::<f64>())
+    });
+    own.filter(|(_, sum)| *sum > 0.0).collect()
+}
+
+/// `true` if something failed or was wrong.
+fn is_failure(experiment: &Experiment, point: &Point) -> bool {
+    point.refused.as_ref().is_some_and(|refused| refused.status.is_failure())
+        || !wrong(experiment, point).is_empty()
 }
 
 /// The answers to a question, as they come.
@@ -245,20 +313,15 @@ impl Answers<'_> {
         match &line {
             Line::Setup(setup) if !self.setups.insert(setup.executor.clone()) => return,
             Line::Point(point) => {
-                if let Some(refused) = &point.refused {
-                    self.failed |= refused.status.is_failure();
-                    if !matches!(refused.status, Status::Unsupported | Status::NotAsked) {
-                        self.progress.print(&format!("{}: {}", point.place, refused.reason));
-                    }
+                if let Some(refused) = &point.refused
+                    && !matches!(refused.status, Status::Unsupported | Status::NotAsked)
+                {
+                    self.progress.print(&format!("{}: {}", point.place, refused.reason));
                 }
-                let wrong = point.values.iter().filter(|(name, own)| {
-                    let is_zero = self.experiment.metric(name).is_some_and(|own| own.zero);
-                    is_zero && own.0.iter().any(|sample| sample.total > 0.0)
-                });
-                for (name, _) in wrong {
-                    self.failed = true;
-                    self.progress.print(&format!("{}: {name}", point.place));
+                for (name, sum) in wrong(self.experiment, point) {
+                    self.progress.print(&format!("{}: {sum} {name}", point.place));
                 }
+                self.failed |= is_failure(self.experiment, point);
             }
             _ => {}
         }
@@ -282,7 +345,11 @@ impl Answers<'_> {
 /// When nothing is selected, or a record cannot be written.
 pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
     let all = session.plan()?;
-    let answered = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
+    let mut answered = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
+    if file.was_torn() {
+        // It is asked again, and the new points replace those in the file.
+        answered.truncate(before_last_answer(&answered, &all));
+    }
     answers(session, &all, &answered, file)
 }
 
@@ -298,15 +365,20 @@ fn answers(
     let count = all.iter().map(|(_, _, planned)| planned.questions.len()).sum();
     let progress = Progress::new(count, true);
     let mut setups: BTreeSet<Executor> = answered.iter().filter_map(setup_of).collect();
-    let mut ran = Ran::default();
+    let memory = session.asked.memory.unwrap_or_else(|| solo::available_memory() / 2);
     let mut points: Vec<Point> = answered.iter().filter_map(point_of).collect();
+    let failed = points.iter().any(|point| {
+        let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);
+        own.any(|(experiment, ..)| is_failure(experiment, point))
+    });
+    let mut ran = Ran { failed, ..Ran::default() };
     for (experiment, workload, planned) in all {
         for question in &planned.questions {
             if session.stop.asked() {
                 ran.stopped = true;
                 return Ok(ran);
             }
-            let is_known = points.iter().any(|point| answers_it(point, experiment, question));
+            let is_known = is_answered(&points, experiment, question);
             if is_known || is_beyond(experiment, question, &points) {
                 progress.next(String::new());
                 continue;
@@ -323,7 +395,7 @@ fn answers(
             };
             let is_whole = match workload.runs_here() {
                 true => here(session, *workload, question, &terms, &mut own)?,
-                false => in_a_process(session, *workload, question, &terms, &mut own)?,
+                false => in_a_process(session, *workload, question, &terms, memory, &mut own)?,
             };
             if !is_whole {
                 ran.stopped = true;
@@ -386,9 +458,10 @@ fn in_a_process(
     workload: &dyn Workload,
     question: &Question,
     terms: &Terms,
+    memory: u64,
     own: &mut Answers<'_>,
 ) -> Result<bool> {
-    let limits = Limits { memory: session.asked.memory, time: workload.limit() };
+    let limits = Limits { memory, time: workload.limit() };
     let (mut left, mut kept) = (question.clone(), Vec::new());
     loop {
         own.opens = None;

@@ -182,6 +182,11 @@ pub trait Workload: Sync {
         say: &mut Say<'_>,
     ) -> Result<Result<(), Refused>>;
 
+    /// Data files beside the declaration on which the questions and answers depend.
+    fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Longest time of a process, compilation included.
     fn limit(&self) -> Duration {
         Duration::from_secs(120)

@@ -1,7 +1,7 @@
 //! The options of a run, as `touchstone bench` and `cargo bench` take them.
 
 use super::job::Selection;
-use super::resume::go_on;
+use super::resume::{go_on, going_on};
 use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
 use crate::case::{Case, Suite};
 use crate::files::FilePath;
@@ -144,9 +144,9 @@ impl Asked<'_> {
         if self.arguments.resume {
             let runs = record::load(&path)?.runs;
             match go_on(&mut job, runs) {
-                Some(done) => observer.says(&format!(
-                    "going on with the run {}: {done} cells and comparisons were begun",
-                    job.header.run
+                Some(done) => observer.says(&going_on(
+                    &job.header.run,
+                    &format!("{done} cells and comparisons were begun"),
                 )),
                 None => observer.says("no run of this build on this machine can be continued"),
             }

@@ -5,9 +5,14 @@ use crate::plan::{Plan, cores};
 use crate::proc;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use crate::supervise::RUNNING;
+use anyhow::Result;
+use serde::Serialize;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone_executor::MeasuredEngine;
+
+/// Digits of a SHA-256 that identify what it is of.
+const DIGITS: usize = 16;
 
 /// The header of a run that begins now.
 pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Plan) -> Header {
@@ -29,7 +34,17 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Pl
         sampling,
         engines: engines.iter().map(facts).collect(),
         works: plan.works.clone(),
+        questions: String::new(),
     }
+}
+
+/// First digits of the SHA-256 of a value as JSON.
+///
+/// # Errors
+///
+/// When JSON cannot hold it.
+pub fn digest_of(value: &impl Serialize) -> Result<String> {
+    Ok(digest(&serde_json::to_vec(value)?)[..DIGITS].to_owned())
 }
 
 /// Placeholder for facts that the system does not report.
@@ -90,7 +105,7 @@ pub fn tools() -> Tools {
 /// First digits of the SHA-256 of this program; empty if it cannot be read.
 fn binary() -> String {
     let bytes = std::fs::read(RUNNING);
-    bytes.map(|bytes| digest(&bytes)[..16].to_owned()).unwrap_or_default()
+    bytes.map(|bytes| digest(&bytes)[..DIGITS].to_owned()).unwrap_or_default()
 }
 
 /// The commit of the working tree. Changed records and generated reports do not count as changes.

@@ -4,6 +4,7 @@ use super::{Job, Task};
 use crate::record::estimate::{has_enough, needed};
 use crate::record::{Book, CellKey, Executor, Header, Line, Metric, Refusals, Setup, worst};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The finished part of a run.
 #[derive(Debug, Clone, Default)]
@@ -69,6 +70,20 @@ impl Done {
     }
 }
 
+/// The message that an interrupted run continues, of which so much is done.
+pub fn going_on(run: &str, done: &str) -> String {
+    format!("going on with the run {run}: {done}")
+}
+
+/// The message that an interrupted run cannot be continued, so its file starts anew.
+pub fn starting_anew(part: &Path) -> String {
+    let part = super::shown(part);
+    format!(
+        "no run of these questions by this build on this machine can be continued; the lines in \
+         {part} are removed"
+    )
+}
+
 /// Makes a job resume the last run of a file, if that was made on this machine, by this build, and
 /// in the same way. Returns the number of tasks that were done in some process.
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
@@ -79,7 +94,8 @@ pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
         && header.tools.binary == ours.tools.binary
         && header.sampling.name == ours.sampling.name
         && header.sampling.in_process == ours.sampling.in_process
-        && header.works == ours.works;
+        && header.works == ours.works
+        && header.questions == ours.questions;
     if !same {
         return None;
     }

@@ -66,7 +66,11 @@ fn a_process_that_takes_too_much_is_ended_and_larger_numbers_are_left_out() {
 fn what_there_is_not_is_said() {
     let folder = Folder::new();
     for (arguments, reason) in [
-        (&["--case", "no_such_case"][..], "no executor can run the case 'no_such_case'"),
+        (&["--case", "no_such_case"][..], "there is no case 'no_such_case'"),
+        (
+            &["--case", "call_empty_function", "--case", "call_empty_functon"],
+            "there is no case 'call_empty_functon'; similar: call_empty_function",
+        ),
         (&["no_such_executor"], "no executor matches 'no_such_executor'"),
         (&["--instances", "0"], "0 is not in 1..="),
         (&["--worker"], "--worker is for this program's own use"),

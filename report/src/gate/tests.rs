@@ -42,6 +42,7 @@ fn header(commit: &str) -> Header {
         },
         engines: BTreeMap::new(),
         works: Vec::new(),
+        questions: String::new(),
     }
 }
 

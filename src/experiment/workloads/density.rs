@@ -5,6 +5,7 @@
 //! `invoke`, `finish` and the next `prepare`. One of Touchstone's pool is live when it can be
 //! prepared at once: a call is then `prepare`, `invoke` and `finish`.
 
+use crate::case;
 use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for, elapsed};
 use crate::measure::{Tails, footprint};
@@ -37,6 +38,7 @@ impl Workload for Density {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let wanted = asked.values(&host.experiment, "case");
         let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        wanted.iter().try_for_each(|name| case::find(&host.cases, name).map(drop))?;
         host.cases.retain(|case| wanted.contains(&case.name));
         let plan = Plan::new(&host.cases, &host.engines, &mut host.guests)?;
         let first = plan.cells.first();

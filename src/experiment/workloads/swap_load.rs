@@ -6,6 +6,7 @@ use crate::plan::cores;
 use crate::record::{Place, Status};
 use crate::swap::{self, Method, Ready, UnderLoad};
 use anyhow::Result;
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub(super) struct Load;
@@ -60,6 +61,10 @@ impl Workload for Load {
             Some(problem) => Err(Refused { status: Status::Failed, reason: problem }),
             None => Ok(()),
         })
+    }
+
+    fn files(&self, asked: &Asked) -> Vec<PathBuf> {
+        vec![asked.file.clone().unwrap_or_else(swap::default_file)]
     }
 
     fn limit(&self) -> Duration {

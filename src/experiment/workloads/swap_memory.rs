@@ -6,6 +6,7 @@ use crate::plan::cores;
 use crate::record::Place;
 use crate::swap::{self, Method, Ready};
 use anyhow::{Context, Result};
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub(super) struct Memory;
@@ -58,6 +59,10 @@ impl Workload for Memory {
             say(Said::point(host.point(place, question.number()).value("rss_kib", rss_kib)));
             say(Said::Step(format!("{}/{method}: {made} swaps, {rss_kib} KiB", engine.id())));
         }))
+    }
+
+    fn files(&self, asked: &Asked) -> Vec<PathBuf> {
+        vec![asked.file.clone().unwrap_or_else(swap::default_file)]
     }
 
     fn limit(&self) -> Duration {

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use messages::messages;
 use serde::Deserialize;
 use server::Server;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::{MeasuredEngine, Scratch};
@@ -96,7 +96,7 @@ pub(super) const WORKLOAD: &dyn Workload = &Verdicts;
 
 impl Workload for Verdicts {
     fn plan(&self, _host: &mut Host, asked: &Asked) -> Result<Planned> {
-        // The fastest method has more runs, so all runs are one question.
+        // The fastest method has more runs, so all runs are one question: a kill loses all of them.
         let question = Question { filter: asked.filter.text(), ..Question::default() };
         Ok(Planned { questions: vec![question], ..Planned::default() })
     }
@@ -130,6 +130,10 @@ impl Workload for Verdicts {
         Pipeline { host: &host, say, filter, seed, small, stop, program, settings, kinds, lab }
             .measure(&engines)
             .map(Ok)
+    }
+
+    fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
+        vec![swap::default_file()]
     }
 
     fn runs_here(&self) -> bool {

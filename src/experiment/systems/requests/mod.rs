@@ -10,7 +10,7 @@ use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Worklo
 use crate::lab::Refused;
 use crate::plan::{Filter, Random, shuffled};
 use crate::record::estimate::median_of;
-use crate::record::{Executor, Place, Point, Sample, Samples, Status, Tail, data};
+use crate::record::{Executor, Place, Point, PointRefusal, Sample, Samples, Status, Tail, data};
 use crate::supervise::Stop;
 use anyhow::{Context, Result};
 use rounds::{Row, Share, Turn};
@@ -52,7 +52,7 @@ pub(super) const WORKLOAD: &dyn Workload = &UnderLoad;
 
 impl Workload for UnderLoad {
     fn plan(&self, _host: &mut Host, asked: &Asked) -> Result<Planned> {
-        // All rows have their turn in each round, so they are one question.
+        // All rows have their turn in each round, so they are one question: a kill loses all rounds.
         let filter = asked.filter.text();
         let question = Question { filter, process: None, ..Question::default() };
         Ok(Planned { questions: vec![question], ..Planned::default() })
@@ -136,11 +136,28 @@ struct Found {
     capacities: Vec<f64>,
     loads: Vec<Load>,
     beside: Vec<Load>,
+    /// The first failure at each place, whose other loops may have gone well.
+    failed: BTreeMap<Place, Refused>,
 }
 
 impl Found {
     fn capacity(&self) -> Option<f64> {
         median_of(&self.capacities)
+    }
+
+    /// Keeps the result of a loop, or its failure.
+    fn take<T>(
+        &mut self,
+        found: Result<T>,
+        place: Place,
+        kept: impl FnOnce(&mut Self) -> &mut Vec<T>,
+    ) {
+        match found {
+            Ok(found) => kept(self).push(found),
+            Err(error) => {
+                self.failed.entry(place).or_insert_with(|| Refused::new(Status::Failed, error));
+            }
+        }
     }
 }
 
@@ -201,11 +218,13 @@ impl Turns<'_, '_> {
         let mut found: BTreeMap<usize, Found> = BTreeMap::new();
         for _ in 0..CLOSED_LOOPS {
             for place in group {
-                let capacity = rows[*place].capacity(&self.turn);
-                let Some(capacity) = self.taken(&rows[*place], capacity)? else {
+                let row = &mut rows[*place];
+                let capacity = row.capacity(&self.turn);
+                if self.stop.asked() {
                     return Ok(false);
-                };
-                found.entry(*place).or_default().capacities.extend(capacity);
+                }
+                let own = found.entry(*place).or_default();
+                own.take(capacity, self.wanted.place(row.ask()), |own| &mut own.capacities);
             }
         }
         let seed = self.seed.wrapping_add(u64::from(self.round));
@@ -215,50 +234,74 @@ impl Turns<'_, '_> {
             // All rows have the same arrivals, in the unit of their mean distance.
             let seed = seed.wrapping_mul(31).wrapping_add(step.into());
             for Loop { place, share, is_beside } in shuffled(loops, &mut random) {
-                let load = rows[place].load(&self.turn, share, seed);
-                let Some(load) = self.taken(&rows[place], load)? else { return Ok(false) };
-                let found = found.entry(place).or_default();
-                if is_beside { &mut found.beside } else { &mut found.loads }.extend(load);
+                let row = &mut rows[place];
+                let (percent, load) = (share.percent, row.load(&self.turn, share, seed));
+                if self.stop.asked() {
+                    return Ok(false);
+                }
+                let of = if is_beside { USED } else { OWN };
+                let at = at_share(self.wanted.place(row.ask()), of, percent);
+                found.entry(place).or_default().take(load, at, |own| match is_beside {
+                    true => &mut own.beside,
+                    false => &mut own.loads,
+                });
             }
         }
         for (place, found) in found {
-            self.record(&rows[place], &found);
+            self.record(&rows[place], found);
         }
         Ok(true)
     }
 
-    fn record(&mut self, row: &Row, found: &Found) {
+    /// Records the points of a row in a round. A point whose loops failed in part has both the
+    /// values of the others and the reason.
+    fn record(&mut self, row: &Row, found: Found) {
         let place = self.wanted.place(row.ask());
         (self.say)(Said::Step(format!("round {} of {place}", self.round + 1)));
-        let Some(capacity) = found.capacity() else { return };
-        let point = self.host.point(place.clone(), self.round);
-        (self.say)(Said::point(point.value("capacity", capacity)));
-        for (of, loads) in [("own", &found.loads), ("used", &found.beside)] {
+        let mut points = Vec::new();
+        if let Some(capacity) = found.capacity() {
+            let point = self.host.point(place.clone(), self.round);
+            points.push(point.value("capacity", capacity));
+        }
+        for (of, loads) in [(OWN, &found.loads), (USED, &found.beside)] {
             let mut shares: BTreeMap<u32, Vec<&Load>> = BTreeMap::new();
             for load in loads {
                 shares.entry(load.percent).or_default().push(load);
             }
             for (share, loads) in shares {
-                let place = place.clone().with("of", of).with("share", u64::from(share));
-                let point = with_loads(self.host.point(place, self.round), &loads);
-                (self.say)(Said::point(point));
+                let place = at_share(place.clone(), of, share);
+                points.push(with_loads(self.host.point(place, self.round), &loads));
             }
         }
+        let points =
+            with_failures(points, found.failed, |place| self.host.point(place, self.round));
+        points.into_iter().for_each(|point| (self.say)(Said::point(point)));
     }
+}
 
-    /// The result of a row; nothing where it failed, which is recorded; `None` when the run was
-    /// stopped.
-    fn taken<T>(&mut self, row: &Row, found: Result<T>) -> Result<Option<Option<T>>> {
-        match found {
-            _ if self.stop.asked() => Ok(None),
-            Ok(found) => Ok(Some(Some(found))),
-            Err(error) => {
-                let refused = Refused::new(Status::Failed, error);
-                self.refused(self.wanted.place(row.ask()), refused);
-                Ok(Some(None))
-            }
+/// Points with the failures at their places; a new one where no loop went well.
+fn with_failures(
+    mut points: Vec<Point>,
+    failed: BTreeMap<Place, Refused>,
+    new: impl Fn(Place) -> Point,
+) -> Vec<Point> {
+    for (place, Refused { status, reason }) in failed {
+        let refusal = PointRefusal { status, reason };
+        match points.iter_mut().find(|point| point.place == place) {
+            Some(point) => point.refused = Some(refusal),
+            None => points.push(Point { refused: Some(refusal), ..new(place) }),
         }
     }
+    points
+}
+
+/// Whose capacity a load is a share of: the row's own, or that with used instances.
+const OWN: &str = "own";
+const USED: &str = "used";
+
+/// The place of a row at a share of a capacity.
+fn at_share(place: Place, of: &str, percent: u32) -> Place {
+    place.with("of", of).with("share", u64::from(percent))
 }
 
 /// The loops of a step. The first step has all; the next ones are for the pairs of clean and used
@@ -350,3 +393,27 @@ impl Drop for First {
 
 /// How long a host may take to compile and load its guest.
 const STARTING: Duration = Duration::from_secs(120);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_loop_hides_no_result_and_is_hidden_by_none() {
+        let row = Place::default().with("state", "clean");
+        let at = at_share(row.clone(), OWN, 50);
+        let mut found = Found::default();
+        found.take(Ok(8.0), row.clone(), |own| &mut own.capacities);
+        for reason in ["first", "second"] {
+            found.take(Err(anyhow::anyhow!(reason)), row.clone(), |own| &mut own.capacities);
+        }
+        found.take(Err(anyhow::anyhow!("broken")), at.clone(), |own| &mut own.loads);
+        let new = |place| Point::new("requests", place, 3);
+        let measured = new(row.clone()).value("capacity", found.capacity().unwrap());
+        let refused = |point: Point, reason: &str| point.refused(Status::Failed, reason.to_owned());
+        assert_eq!(
+            with_failures(vec![measured.clone()], found.failed, new),
+            [refused(measured, "first"), refused(new(at), "broken")]
+        );
+    }
+}

@@ -15,6 +15,7 @@ use crate::record::{Book, Executor, Experiment, Line, Place, Samples, Setup, Sta
 use crate::run::setup;
 use anyhow::{Context, Result};
 use selection::{Selection, default_file, preferred_engine, threads};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -72,6 +73,10 @@ impl Workload for Resets {
         let is_asked = |cell: &&Cell| question.executors.contains(&cell.key.executor());
         let cells: Vec<Cell> = plan.cells.iter().filter(is_asked).cloned().collect();
         Ok(measure(&host, question, terms, selection.order(&question.place), cells, say))
+    }
+
+    fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
+        vec![default_file()]
     }
 
     fn limit(&self) -> Duration {
