@@ -123,7 +123,8 @@ impl Group {
         let lines = self.0.iter().map(|own| format!("{:<10} {}\n", own.name, own.help.trim()));
         format!(
             "Measures {name}: executors where people use them.\n\n{}\nA run that was killed goes on \
-             where it was; requests and the pipeline begin again.\n\nExits with 1 when a call failed or an answer was wrong.",
+             where it was; requests and the pipeline begin again.\n\nExits with 1 when a call \
+             failed or an answer was wrong.",
             lines.collect::<String>()
         )
     }

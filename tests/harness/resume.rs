@@ -298,6 +298,7 @@ fn a_run_of_another_machine_or_build_is_not_gone_on_with() {
         |job| job.header.machine.cores += 1,
         |job| job.header.tools.binary = "0123456789abcdef".to_owned(),
         |job| job.header.sampling.name = "quick".to_owned(),
+        |job| job.header.questions = "0123456789abcdef".to_owned(),
         |job| job.header.sampling.in_process = false,
         |job| job.header.works[0].guest_sha256 = "bb22".to_owned(),
     ] {

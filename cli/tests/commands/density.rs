@@ -69,7 +69,7 @@ fn what_there_is_not_is_said() {
         (&["--case", "no_such_case"][..], "there is no case 'no_such_case'"),
         (
             &["--case", "call_empty_function", "--case", "call_empty_functon"],
-            "there is no case 'call_empty_functon'; similar: call_empty_function",
+            "there is no case 'call_empty_functon'; near: call_empty_function",
         ),
         (&["no_such_executor"], "no executor matches 'no_such_executor'"),
         (&["--instances", "0"], "0 is not in 1..="),

@@ -447,6 +447,11 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
         let swaps = of("swap_memory").into_iter().filter_map(|point| point.place.number("swaps"));
         assert_eq!(swaps.max(), Some(40));
     }
+    if let Some(engine) = engines.iter().find(|engine| !there(engine)) {
+        let name = format!("{}/pool", engine.id());
+        let ran = run(&["--sampling", "quick", "--swaps", "20", &format!("^{name}$")]);
+        assert!(ran.code == 0 && ran.err.contains(&format!("left out: {name}: ")), "{}", ran.err);
+    }
     folder.file("swap.toml", GOOD);
     run(&[]).refused(&["there is no case 'first'", "swap.toml"]);
 }

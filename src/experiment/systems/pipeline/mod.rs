@@ -96,7 +96,7 @@ pub(super) const WORKLOAD: &dyn Workload = &Verdicts;
 
 impl Workload for Verdicts {
     fn plan(&self, _host: &mut Host, asked: &Asked) -> Result<Planned> {
-        // The fastest method has more runs, so all runs are one question: a kill loses all of them.
+        // The fastest method has more runs, so all runs are one question. A kill loses it all.
         let question = Question { filter: asked.filter.text(), ..Question::default() };
         Ok(Planned { questions: vec![question], ..Planned::default() })
     }

@@ -52,7 +52,7 @@ pub(super) const WORKLOAD: &dyn Workload = &UnderLoad;
 
 impl Workload for UnderLoad {
     fn plan(&self, _host: &mut Host, asked: &Asked) -> Result<Planned> {
-        // All rows have their turn in each round, so they are one question: a kill loses all rounds.
+        // All rows have their turn in each round, so they are one question. A kill loses it all.
         let filter = asked.filter.text();
         let question = Question { filter, process: None, ..Question::default() };
         Ok(Planned { questions: vec![question], ..Planned::default() })
