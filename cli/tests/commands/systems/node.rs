@@ -2,7 +2,7 @@
 
 use crate::command::{Folder, touchstone};
 use std::collections::BTreeSet;
-use touchstone::record;
+use touchstone::record::{self, Line};
 
 #[test]
 fn blocks_are_made_on_every_engine_or_refused_with_the_reason() {
@@ -39,4 +39,17 @@ fn blocks_are_made_on_every_engine_or_refused_with_the_reason() {
     let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(shown["id"], format!("node/{executor}"));
     assert_eq!(shown["values"]["accounts"]["median"], 50.0);
+    // Systems are measured in the order in which they are named.
+    let filter = format!("^{executor}$");
+    let both = ["systems", "node", "fan_out", "--small", "--filter", &filter, "--records", records];
+    let ran = touchstone(&both);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines = record::load(&path).unwrap().runs.remove(0).1;
+    let points = lines.iter().filter_map(|line| match line {
+        Line::Point(point) => Some(&*point.experiment),
+        _ => None,
+    });
+    let mut named: Vec<&str> = points.collect();
+    named.dedup();
+    assert_eq!(named, ["node", "fan_out"]);
 }
