@@ -75,7 +75,7 @@ pub fn going_on(run: &str, done: &str) -> String {
     format!("going on with the run {run}: {done}")
 }
 
-/// The message that an interrupted run cannot be continued, so its file starts anew.
+/// The message that an interrupted run cannot be continued, so its file starts again from the beginning.
 pub fn starting_anew(part: &Path) -> String {
     let part = super::shown(part);
     format!(
