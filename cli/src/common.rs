@@ -11,7 +11,7 @@ use touchstone::lab::obstacles;
 use touchstone::plan::{Budget, Compare, Plan};
 use touchstone::record::{self, Book, Header, Line, Refusal, Replacement, Run, Sampling, Sink};
 use touchstone::run::{
-    Came, Finished, Host, Job, digest_of, go_on, going_on, header, run, shown, starting_anew,
+    Came, Finished, Host, Job, digest_of, go_on, going_on, header, run, shown, starting_again,
     watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
@@ -85,7 +85,7 @@ impl Known {
                         &job.header.run,
                         &format!("{done} comparisons were begun"),
                     )),
-                    None if file.clear()? => complain(&starting_anew(file.part())),
+                    None if file.clear()? => complain(&starting_again(file.part())),
                     None => {}
                 }
                 file

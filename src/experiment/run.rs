@@ -11,7 +11,7 @@ use crate::record::{
     Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, Status,
     load,
 };
-use crate::run::{digest_of, going_on, header, starting_anew};
+use crate::run::{digest_of, going_on, header, starting_again};
 use crate::solo::{self, Asked as Ended, Limits};
 use crate::supervise::{Stop, this_program};
 use crate::terminal::complain;
@@ -198,7 +198,7 @@ pub fn run(
         }
     } else {
         if file.clear()? {
-            complain(&starting_anew(file.part()));
+            complain(&starting_again(file.part()));
         }
         let plan = Plan { works: works(&all), ..Plan::default() };
         let header = header(sampling, session.engines, &plan);

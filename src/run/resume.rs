@@ -75,8 +75,8 @@ pub fn going_on(run: &str, done: &str) -> String {
     format!("going on with the run {run}: {done}")
 }
 
-/// The message that an interrupted run cannot be continued, so its file starts again from the beginning.
-pub fn starting_anew(part: &Path) -> String {
+/// The message about an interrupted run that cannot go on: its file starts again.
+pub fn starting_again(part: &Path) -> String {
     let part = super::shown(part);
     format!(
         "no run of these questions by this build on this machine can be continued; the lines in \
