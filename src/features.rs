@@ -4,8 +4,8 @@ use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{MeasuredEngine, Strategy, Support};
 
-/// [`Engine::support_for`]; a refusal for lack of a feature ends with the engines that have all
-/// needed features.
+/// [`Engine::support_for`](touchstone_executor::Engine::support_for); a refusal for lack of a
+/// feature ends with the engines that have all needed features.
 pub fn support_for(
     engine: &dyn MeasuredEngine,
     strategy: Strategy,

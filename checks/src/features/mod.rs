@@ -1,5 +1,6 @@
 //! Features of WebAssembly by engine: a small module per feature is called under every strategy,
-//! and the result is compared with the engine's claim ([`Engine::features`]).
+//! and the result is compared with the engine's claim
+//! ([`Capabilities`](touchstone_executor::Capabilities)).
 
 mod probes;
 mod process;
