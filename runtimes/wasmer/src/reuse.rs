@@ -83,9 +83,9 @@ impl Stateful for Running {
 
     fn save_table(&mut self, name: &str) -> Result<Self::Table> {
         let table = self.instance.exports.get_table(name).map_err(|_| NOT_EXPORTED)?.clone();
+        let size = table.size(&self.store);
         let entry =
             |index| table.get(&mut self.store, index).ok_or(Error::Misuse("a table that shrinks"));
-        let size = table.size(&self.store);
         let entries = (0..size).map(entry).collect::<Result<_>>()?;
         Ok((table, entries))
     }

@@ -4,7 +4,6 @@ use crate::memory::Memories;
 use std::num::NonZero;
 use touchstone_executor::adapter::MemoryClass;
 use touchstone_executor::guest::{ModuleInfo, Table};
-use touchstone_executor::memory::ResetMethod;
 use touchstone_executor::{
     CodeFrom, Config, EffectiveConfig, Features, InstanceFrom, MemoryFrom, Strategy,
 };
