@@ -33,6 +33,7 @@ mod patch;
 mod read;
 mod refusal;
 mod rewrite;
+mod sections;
 mod segments;
 mod signature;
 mod spaces;

@@ -8,22 +8,21 @@
 use super::constants::Constant;
 use super::info::{ALL_PAGES, MemoryLimits};
 use super::layout::Layout;
+use super::sections::{Sections, leading_number};
 use super::supplied;
 use crate::error::{Error, Result, unhostable};
 use crate::signature::Value;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
 use wasm_encoder::{
     CodeSection, ConstExpr, ElementSection, Encode, EntityType, ExportKind, ExportSection,
     Function, FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction,
-    InstructionSink, MemorySection, MemoryType, RawSection, SectionId, StartSection, TableSection,
-    TableType, TypeSection, ValType,
+    InstructionSink, SectionId, StartSection, TableSection, TableType, TypeSection, ValType,
 };
 use wasmparser::{
     BinaryReader, CodeSectionReader, ElementSectionReader, ExportSectionReader, FunctionBody,
-    GlobalSectionReader, MemorySectionReader, Operator, Parser, Payload, TableSectionReader,
+    GlobalSectionReader, Operator, TableSectionReader,
 };
 
 /// A module that is being rewritten.
@@ -347,32 +346,27 @@ impl<'a> Patch<'a> {
     /// Gives the functions that sections beside the code name their new indices.
     fn shift_sections(&mut self) -> Result<()> {
         let mut shift = std::mem::take(&mut self.shift);
-        let unknown = |error| Error::unhostable(format!("it cannot be rewritten: {error}"));
-        let section = |sections: &Sections<'_>, id| sections.get(id).map(<[u8]>::to_vec);
-        if let Some(old) = section(&self.sections, SectionId::Table) {
+        let shift = &mut shift;
+        self.shift_section(SectionId::Table, |old| {
             let mut tables = TableSection::new();
-            let reader = TableSectionReader::new(BinaryReader::new(&old, 0))?;
-            shift.parse_table_section(&mut tables, reader).map_err(unknown)?;
-            self.replace(SectionId::Table, &tables);
-        }
-        if let Some(old) = section(&self.sections, SectionId::Global) {
+            let done = shift.parse_table_section(&mut tables, TableSectionReader::new(old)?);
+            done.map(|()| tables).map_err(unknown)
+        })?;
+        self.shift_section(SectionId::Global, |old| {
             let mut globals = GlobalSection::new();
-            let reader = GlobalSectionReader::new(BinaryReader::new(&old, 0))?;
-            shift.parse_global_section(&mut globals, reader).map_err(unknown)?;
-            self.replace(SectionId::Global, &globals);
-        }
-        if let Some(old) = section(&self.sections, SectionId::Export) {
+            let done = shift.parse_global_section(&mut globals, GlobalSectionReader::new(old)?);
+            done.map(|()| globals).map_err(unknown)
+        })?;
+        self.shift_section(SectionId::Export, |old| {
             let mut exports = ExportSection::new();
-            let reader = ExportSectionReader::new(BinaryReader::new(&old, 0))?;
-            shift.parse_export_section(&mut exports, reader).map_err(unknown)?;
-            self.replace(SectionId::Export, &exports);
-        }
-        if let Some(old) = section(&self.sections, SectionId::Element) {
+            let done = shift.parse_export_section(&mut exports, ExportSectionReader::new(old)?);
+            done.map(|()| exports).map_err(unknown)
+        })?;
+        self.shift_section(SectionId::Element, |old| {
             let mut elements = ElementSection::new();
-            let reader = ElementSectionReader::new(BinaryReader::new(&old, 0))?;
-            shift.parse_element_section(&mut elements, reader).map_err(unknown)?;
-            self.replace(SectionId::Element, &elements);
-        }
+            let done = shift.parse_element_section(&mut elements, ElementSectionReader::new(old)?);
+            done.map(|()| elements).map_err(unknown)
+        })?;
         if let Some(old) = self.sections.get(SectionId::Start) {
             let function_index = shift.index(leading_number(old).0);
             self.replace(SectionId::Start, &StartSection { function_index });
@@ -380,6 +374,22 @@ impl<'a> Patch<'a> {
         self.remove(SectionId::Custom);
         Ok(())
     }
+
+    /// Encodes a section once more, if the module has it.
+    fn shift_section<S: Encode>(
+        &mut self,
+        id: SectionId,
+        encode: impl FnOnce(BinaryReader<'_>) -> Result<S>,
+    ) -> Result<()> {
+        let Some(old) = self.sections.get(id) else { return Ok(()) };
+        let new = encode(BinaryReader::new(old, 0))?;
+        self.replace(id, &new);
+        Ok(())
+    }
+}
+
+fn unknown(error: ReencodeError) -> Error {
+    Error::unhostable(format!("it cannot be rewritten: {error}"))
 }
 
 /// One function with other instructions. `code` is the content of its section.
@@ -451,161 +461,5 @@ impl Reencode for Shift {
 
     fn function_index(&mut self, function: u32) -> Result<u32, ReencodeError> {
         Ok(self.index(function))
-    }
-}
-
-/// The sections of a module, in the order in which a module must have them.
-pub(super) struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
-
-impl<'a> Sections<'a> {
-    pub(super) fn of(wasm: &'a [u8]) -> Result<Self> {
-        let (mut sections, mut custom_sections) = (Vec::new(), Vec::new());
-        for payload in Parser::new(0).parse_all(wasm) {
-            let payload = payload?;
-            if let Payload::CustomSection(custom) = &payload {
-                if custom.name() == "name" {
-                    custom_sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
-                }
-            } else if let Some((id, range)) = payload.as_section()
-                && let Some(id) = section_id(id)
-            {
-                sections.push((id, Cow::Borrowed(&wasm[range])));
-            }
-        }
-        // They may stand anywhere; at the end they are in nobody's way.
-        sections.append(&mut custom_sections);
-        Ok(Self(sections))
-    }
-
-    fn get(&self, id: SectionId) -> Option<&[u8]> {
-        self.0.iter().find(|(other, _)| *other == id).map(|(_, content)| &content[..])
-    }
-
-    /// Gives the module's first memory these limits. The others can grow to `others` pages, or to
-    /// their own maximum if that is lower.
-    pub(super) fn limit_memories(&mut self, limits: MemoryLimits, others: u32) -> Result<()> {
-        let mut memories = MemorySection::new();
-        if let Some(content) = self.get(SectionId::Memory) {
-            for memory in MemorySectionReader::new(BinaryReader::new(content, 0))? {
-                let memory = memory?;
-                let mut ty = MemoryType { memory64: memory.memory64, ..memory_type(limits) };
-                if memories.is_empty() {
-                    // The limit of 32-bit addresses holds for all.
-                    ty.maximum = ty.maximum.or(memory.memory64.then_some(ALL_PAGES.into()));
-                } else {
-                    let most = u64::from(others).max(memory.initial);
-                    ty.minimum = memory.initial;
-                    ty.maximum = Some(memory.maximum.map_or(most, |maximum| maximum.min(most)));
-                }
-                memories.memory(ty);
-            }
-        } else {
-            memories.memory(memory_type(limits));
-        }
-        self.replace(SectionId::Memory, &memories);
-        Ok(())
-    }
-
-    fn remove(&mut self, id: SectionId) {
-        self.0.retain(|(other, _)| *other != id);
-    }
-
-    /// Puts a section in the place where it belongs, over an old one if there is one.
-    fn replace(&mut self, id: SectionId, section: &impl Encode) {
-        let mut encoded = Vec::new();
-        section.encode(&mut encoded);
-        self.put(id, without_size(&encoded).to_vec());
-    }
-
-    fn put(&mut self, id: SectionId, content: Vec<u8>) {
-        self.remove(id);
-        let place =
-            self.0.iter().position(|(other, _)| order(*other) > order(id)).unwrap_or(self.0.len());
-        self.0.insert(place, (id, Cow::Owned(content)));
-    }
-
-    fn prepend(&mut self, id: SectionId, section: &impl Encode) {
-        self.merge(id, section, |old, new| [new, old].concat());
-    }
-
-    fn append(&mut self, id: SectionId, section: &impl Encode) {
-        self.merge(id, section, |old, new| [old, new].concat());
-    }
-
-    fn merge(&mut self, id: SectionId, section: &impl Encode, join: fn(&[u8], &[u8]) -> Vec<u8>) {
-        let mut encoded = Vec::new();
-        section.encode(&mut encoded);
-        let (more, new) = leading_number(without_size(&encoded));
-        if more == 0 {
-            return;
-        }
-        let (count, old) = self.get(id).map_or((0, &[][..]), leading_number);
-        let mut content = Vec::new();
-        (count + more).encode(&mut content);
-        content.extend(join(old, new));
-        self.put(id, content);
-    }
-
-    fn finish(self) -> Vec<u8> {
-        let mut module = wasm_encoder::Module::new();
-        for (id, data) in &self.0 {
-            module.section(&RawSection { id: *id as u8, data });
-        }
-        module.finish()
-    }
-}
-
-pub(super) fn memory_type(limits: MemoryLimits) -> MemoryType {
-    MemoryType {
-        minimum: limits.minimum.into(),
-        maximum: limits.maximum.map(Into::into),
-        memory64: false,
-        shared: false,
-        page_size_log2: None,
-    }
-}
-
-/// The content of an encoded section, which begins with its size.
-fn without_size(encoded: &[u8]) -> &[u8] {
-    leading_number(encoded).1
-}
-
-/// The LEB128 number that bytes begin with, and the bytes after it. They are of a module that was
-/// validated, so that the number fits.
-fn leading_number(bytes: &[u8]) -> (u32, &[u8]) {
-    let size = bytes.iter().position(|byte| byte & 0x80 == 0).map_or(0, |last| last + 1);
-    let (number, rest) = bytes.split_at(size);
-    let value = number.iter().rev().fold(0, |value, byte| value << 7 | u32::from(byte & 0x7f));
-    (value, rest)
-}
-
-fn section_id(id: u8) -> Option<SectionId> {
-    use SectionId::*;
-    [
-        Type, Import, Function, Table, Memory, Global, Export, Start, Element, Code, Data,
-        DataCount, Tag,
-    ]
-    .into_iter()
-    .find(|known| *known as u8 == id)
-}
-
-/// Place of a section in a module; the name section comes last.
-fn order(id: SectionId) -> u8 {
-    use SectionId::*;
-    match id {
-        Type => 1,
-        Import => 2,
-        Function => 3,
-        Table => 4,
-        Memory => 5,
-        Tag => 6,
-        Global => 7,
-        Export => 8,
-        Start => 9,
-        Element => 10,
-        DataCount => 11,
-        Code => 12,
-        Data => 13,
-        Custom => 14,
     }
 }

@@ -2,7 +2,8 @@
 
 use super::info::{ALL_PAGES, MemoryLimits, ModuleInfo};
 use super::layout::Layout;
-use super::patch::{Patch, memory_type};
+use super::patch::Patch;
+use super::sections::memory_type;
 use super::{ADDED, Growth, HeapPages, MEMORY, data, read, supplied, tables};
 use crate::error::{Result, unhostable};
 use crate::text;
