@@ -9,6 +9,7 @@ use crate::guest::GuestModule;
 use crate::memory::{self, Padded, Shelf};
 use crate::outcome::Outcome;
 use crate::strategy::Strategy;
+use crate::support::Support;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -25,7 +26,21 @@ pub fn admit(
     guest: &GuestModule,
     config: &Config,
 ) -> Result<()> {
-    engine.support_for(strategy, guest).check(engine.id(), strategy)?;
+    admit_if(engine, engine.support_for(strategy, guest), strategy, config)
+}
+
+/// As [`admit`], for an engine that knows its support of the module without reading it again.
+///
+/// # Errors
+///
+/// [`Error::Unsupported`], with the reason.
+pub fn admit_if(
+    engine: &(impl Engine + ?Sized),
+    support: Support,
+    strategy: Strategy,
+    config: &Config,
+) -> Result<()> {
+    support.check(engine.id(), strategy)?;
     match config.region {
         Some(_) => engine.maps_regions(strategy).check(engine.id(), strategy),
         None => Ok(()),

@@ -84,8 +84,7 @@ impl MemoryPool {
     fn larger(&self, size: usize) -> Option<Arc<Self>> {
         let template = self.template.as_ref()?;
         let is_tracked = matches!(template.reset, ResetMethod::Tracked { .. });
-        let is_of_pages = size.is_multiple_of(crate::host_page());
-        if !is_tracked || !is_of_pages || template.region.is_some() {
+        if !is_tracked || template.region.is_some() {
             return None;
         }
         let mut larger = self.larger.lock();
@@ -97,7 +96,7 @@ impl MemoryPool {
         if larger.sizes.len() == SIZES {
             return None;
         }
-        let memories = Self::new(Some(template.grown(size)), self.keep);
+        let memories = Self::new(Some(template.grown(size)?), self.keep);
         let memories = Arc::new(memories.staying_open(self.stays_open));
         larger.sizes.push(Size { bytes: size, memories: Arc::clone(&memories), used });
         Some(memories)

@@ -79,10 +79,12 @@ impl MemoryTemplate {
         self.size() + self.region.as_ref().map_or(0, |region| region.length())
     }
 
-    /// The same for a memory that has grown to `size` bytes and is otherwise clean.
-    pub(super) fn grown(&self, size: usize) -> Self {
+    /// The same for a memory that has grown to `size` bytes and is otherwise clean; `None` if that
+    /// is not made of pages.
+    pub(super) fn grown(&self, size: usize) -> Option<Self> {
         let content = Arc::new(self.content.of_size(size));
-        Self { content, image: self.image.clone(), reset: self.reset, region: None }
+        let is_of_pages = content.size().is_multiple_of(crate::host_page());
+        is_of_pages.then(|| Self { content, region: None, ..self.clone() })
     }
 
     /// Gives a memory that is all zero and untouched its clean content: maps

@@ -13,7 +13,7 @@
 //! | [`Stateful`], [`Snapshot`] | saved and restored globals, tables and host's allocator |
 //! | [`HostCaller`], [`answer`] | host functions, over a memory that grows when they need it |
 //! | [`RawFrame`] | the call of a raw reference, around the runtime's own calls |
-//! | [`admit`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
+//! | [`admit`], [`admit_if`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
 //! | [`stack_end`] | the end of the calling thread's stack |
 //!
 //! `runtimes/template` is the smallest adapter that is made of them.
@@ -27,7 +27,7 @@ mod raw;
 mod snapshot;
 mod stack;
 
-pub use crate::pool::{admit, loaded};
+pub use crate::pool::{admit, admit_if, loaded};
 pub use calls::{HostCaller, answer, host_function};
 pub use content::{CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};

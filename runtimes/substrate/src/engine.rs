@@ -5,7 +5,7 @@ use crate::module::LoadedSubstrate;
 use crate::refusal;
 use crate::settings::{self, ID};
 use sc_executor_common::wasm_runtime::WasmModule;
-use touchstone_executor::adapter::loaded;
+use touchstone_executor::adapter::{admit_if, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, MeasuredEngine, Module,
@@ -57,7 +57,7 @@ impl Engine for Substrate {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        self.check(strategy, guest, config)?;
+        self.admit(strategy, guest, config)?;
         let settings = settings::settings(strategy, settings::heap(guest), config)?;
         let blob = code::blob(guest.wasm()).map_err(|error| unsupported(strategy, &error))?;
         let code = Code::compile(blob, &settings)?;
@@ -72,7 +72,7 @@ impl Engine for Substrate {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        self.check(strategy, guest, config)?;
+        self.admit(strategy, guest, config)?;
         let code: &Code = artifact.open(self, guest, strategy, config)?;
         let module = LoadedSubstrate::new(guest, code, strategy, config)?;
         loaded(strategy, config, Box::new(module))
@@ -113,12 +113,9 @@ fn unsupported(strategy: Strategy, reason: &dyn std::fmt::Display) -> Error {
 
 impl Substrate {
     /// Refuses what `admit` refuses, without reading the module again: that is no part of loading.
-    fn check(&self, strategy: Strategy, guest: &GuestModule, config: &Config) -> Result<()> {
-        settings::support(strategy).unless(refusal::of_known(guest.info())).check(ID, strategy)?;
-        match config.region {
-            Some(_) => self.maps_regions(strategy).check(ID, strategy),
-            None => Ok(()),
-        }
+    fn admit(&self, strategy: Strategy, guest: &GuestModule, config: &Config) -> Result<()> {
+        let support = settings::support(strategy).unless(refusal::of_known(guest.info()));
+        admit_if(self, support, strategy, config)
     }
 }
 

@@ -20,8 +20,8 @@ const BROKEN: Error = Error::Misuse("use of a memory that could not be reset bef
 
 /// Makes a memory clean again that a [`MemoryTemplate`] was installed to.
 ///
-/// After a reset that failed, or did not come to its end because of a panic, nobody knows
-/// what the memory contains: every later one fails too.
+/// After a reset that failed or was interrupted by a panic, the content of the memory is unknown,
+/// and every later reset fails.
 ///
 /// At most the limit's bytes of the memory stay resident after a reset, as much
 /// again of what it had grown by or what rests, beside what its image shares with
