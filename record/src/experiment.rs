@@ -154,9 +154,7 @@ impl PointUnit {
             _ => &[""],
         }
     }
-}
 
-impl PointUnit {
     /// How a part is shown.
     #[must_use]
     pub fn shown(self, part: &str) -> Shown {

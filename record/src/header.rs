@@ -32,6 +32,17 @@ pub struct Header {
     pub questions: String,
 }
 
+impl Header {
+    /// `true` if a run was made on the same machine by the same build as another one, which an
+    /// interrupted run needs to go on. A build without a digest is no other one's.
+    #[must_use]
+    pub fn is_of_build(&self, other: &Self) -> bool {
+        self.machine == other.machine
+            && !self.tools.binary.is_empty()
+            && self.tools.binary == other.tools.binary
+    }
+}
+
 /// The machine of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {

@@ -1,6 +1,6 @@
 //! Points of experiments: what was measured where.
 
-use super::{Estimate, Executor, Sample, Samples, Status, estimate};
+use super::{Estimate, Executor, PointUnit, Sample, Samples, Status, estimate};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -286,22 +286,19 @@ impl Point {
     #[must_use]
     pub fn tail(self, name: &str, tail: Tail) -> Self {
         let Tail { calls, p50_ns, p99_ns, p999_ns, max_ns } = tail;
-        let parts = [calls, p50_ns, p99_ns, p999_ns, max_ns];
-        let names = ["calls", "p50_ns", "p99_ns", "p999_ns", "max_ns"];
-        self.parts(name, names.into_iter().zip(parts))
+        self.parts(name, PointUnit::Tail, &[calls, p50_ns, p99_ns, p999_ns, max_ns])
     }
 
     /// With memory and mappings of a process, each a metric: `<name>.pss_kib`, …
     #[must_use]
     pub fn footprint(self, name: &str, footprint: Footprint) -> Self {
         let Footprint { rss_kib, pss_kib, page_tables_kib, mappings } = footprint;
-        let parts = [rss_kib, pss_kib, page_tables_kib, mappings];
-        let names = ["rss_kib", "pss_kib", "page_tables_kib", "mappings"];
-        self.parts(name, names.into_iter().zip(parts))
+        self.parts(name, PointUnit::Footprint, &[rss_kib, pss_kib, page_tables_kib, mappings])
     }
 
-    fn parts<'a>(self, name: &str, parts: impl Iterator<Item = (&'a str, u64)>) -> Self {
-        parts.fold(self, |point, (part, value)| point.value(&format!("{name}.{part}"), value))
+    fn parts(self, name: &str, unit: PointUnit, values: &[u64]) -> Self {
+        let parts = unit.parts().iter().zip(values);
+        parts.fold(self, |point, (part, value)| point.value(&format!("{name}{part}"), *value))
     }
 
     /// With the reason why it was not measured, or not to its end.

@@ -1,7 +1,7 @@
 //! The files of a folder, as they are when a request asks for them.
 
 use crate::case;
-use crate::files::LARGEST;
+use crate::files::{LARGEST, in_words};
 use crate::terminal::complain;
 use anyhow::{Context, Result, bail, ensure};
 use parking_lot::RwLock;
@@ -174,15 +174,6 @@ fn version(stat: &Stat) -> Version {
         time(stat.st_mtime, stat.st_mtime_nsec),
         time(stat.st_ctime, stat.st_ctime_nsec),
     ]
-}
-
-fn in_words(kind: FileType) -> &'static str {
-    match kind {
-        FileType::Directory => "a folder",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        _ => "a device",
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::{Config, Execution, MeasuredEngine, Module, Strategy, Support};
-use touchstone_systems::host::{Catalogue, File, Files, Guest, Load, Most};
+use touchstone_systems::host::{Catalogue, File, Files, Guest, Load, Most, plain};
 
 /// The codecs if no folder of codecs is given.
 const CODECS: [&str; 2] = ["wasm-serde-json", "wasm-serde-toml"];
@@ -100,7 +100,7 @@ fn built_in_codecs() -> Result<Vec<File>> {
     let mut guests = Guests::built();
     let codec = |name: &&str| {
         let wasm = guests.file(name)?.bytes.to_vec();
-        Ok(File { name: name.replace('-', "_").into(), wasm })
+        Ok(File { name: plain(name).into(), wasm })
     };
     CODECS.iter().map(codec).collect()
 }

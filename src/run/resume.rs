@@ -89,9 +89,7 @@ pub fn starting_again(part: &Path) -> String {
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     let (header, lines) = runs.into_iter().next_back()?;
     let ours = &job.header;
-    let same = header.machine == ours.machine
-        && !header.tools.binary.is_empty()
-        && header.tools.binary == ours.tools.binary
+    let same = header.is_of_build(ours)
         && header.sampling.name == ours.sampling.name
         && header.sampling.in_process == ours.sampling.in_process
         && header.works == ours.works

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-pub use path::FilePath;
+pub use path::{FilePath, in_words};
 
 /// Largest file that is read as a whole, bytes.
 pub const LARGEST: u64 = 256 << 20;

@@ -153,14 +153,10 @@ impl FilePath {
         };
         let opened = beneath::read(&root.fd, path, OFlags::empty());
         let (fd, kind) = opened.map_err(|error| self.refused(root, error))?;
-        let kind = match kind {
-            FileType::RegularFile => return Ok(fd.into()),
-            FileType::Directory => "a folder",
-            FileType::Fifo => "a pipe",
-            FileType::Socket => "a socket",
-            _ => "a device",
-        };
-        bail!("cannot read {self}: it is {kind}, and a file is needed")
+        if kind == FileType::RegularFile {
+            return Ok(fd.into());
+        }
+        bail!("cannot read {self}: it is {}, and a file is needed", in_words(kind))
     }
 
     /// The names in a folder, sorted.
@@ -240,6 +236,17 @@ impl FilePath {
         let folder = self.hold_folder()?;
         let removed = std::fs::remove_file(folder.path().join(self.name()?));
         removed.with_context(|| format!("cannot remove {self}"))
+    }
+}
+
+/// The kind of something that is no file, as messages say it.
+#[must_use]
+pub fn in_words(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Directory => "a folder",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        _ => "a device",
     }
 }
 
