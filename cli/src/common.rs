@@ -47,7 +47,7 @@ impl Known {
 
     /// Makes comparisons in fresh processes of this program, and sends the lines to
     /// `sink`. A killed run of the same comparisons goes on there. `questions` is the digest of
-    /// what else the run measures.
+    /// the run's experiments, empty if it has none.
     pub(super) fn compare(
         &self,
         compares: Vec<Compare>,

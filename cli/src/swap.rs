@@ -77,7 +77,7 @@ impl Swap {
             return serve(&all, &touchstone_runtimes::engines()).map(|()| Ended::Well);
         }
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
-        let plan = swap::load(&self.plan.clone().unwrap_or_else(swap::default_file), &cases)?;
+        let plan = swap::load(&swap::file(self.plan.as_deref()), &cases)?;
         let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built())?;
         let (swapped, left_out) = swap::engines(&engines);
         let refusal =

@@ -1,6 +1,6 @@
 //! The side of the command: asks every question and records the answers.
 
-use super::answer::{Answer, Ask};
+use super::answer::Ask;
 use super::workload::{Host, Planned, Question, Said, Terms, Workload};
 use crate::case::{self, Guests};
 use crate::files::read_whole;
@@ -105,13 +105,7 @@ type Questions<'a> = (&'a Experiment, &'a dyn Workload, Planned);
 
 impl<'a> Session<'a> {
     fn host(&self, experiment: &Experiment) -> Result<Host> {
-        Ok(Host {
-            experiment: experiment.clone(),
-            cases: case::built_in()?,
-            engines: self.engines.to_vec(),
-            guests: Guests::built(),
-            stop: self.stop.clone(),
-        })
+        Host::new(experiment.clone(), self.engines, self.stop.clone())
     }
 
     fn plan(&self) -> Result<Vec<Questions<'a>>> {
@@ -233,9 +227,7 @@ fn works(all: &[Questions<'_>]) -> Vec<crate::record::WorkFacts> {
 fn is_alike(header: &Header, ours: &Sampling, seed: Option<u64>, session: &Session<'_>) -> bool {
     let own = crate::run::header(ours.clone(), session.engines, &Plan::default());
     let sampling = Sampling { seed: header.sampling.seed, ..ours.clone() };
-    header.machine == own.machine
-        && !header.tools.binary.is_empty()
-        && header.tools.binary == own.tools.binary
+    header.is_of_build(&own)
         && header.sampling == sampling
         && seed.is_none_or(|seed| seed == header.sampling.seed)
 }
@@ -499,6 +491,3 @@ fn in_a_process(
         }
     }
 }
-
-/// Keeps the types of both sides alike.
-const _: fn(Answer) = |_| ();

@@ -1,6 +1,6 @@
 //! The part of an experiment that is its own: the questions, and how one is answered.
 
-use crate::case::{Case, Guests};
+use crate::case::{self, Case, Guests};
 use crate::experiment::Asked;
 use crate::lab::Refused;
 use crate::plan::{Cell, Plan};
@@ -29,6 +29,20 @@ pub struct Host {
 }
 
 impl Host {
+    /// The built-in cases and guests, with the engines.
+    ///
+    /// # Errors
+    ///
+    /// When the cases cannot be read.
+    pub(super) fn new(
+        experiment: Experiment,
+        engines: &[Arc<dyn MeasuredEngine>],
+        stop: Stop,
+    ) -> Result<Self> {
+        let (cases, guests) = (case::built_in()?, Guests::built());
+        Ok(Self { experiment, cases, engines: engines.to_vec(), guests, stop })
+    }
+
     /// The engine of a name.
     ///
     /// # Errors

@@ -15,6 +15,6 @@ mod soak;
 pub use load::{UnderLoad, under_load};
 pub use messages::{Kind, Messages, Ready, kinds};
 pub use method::Method;
-pub use plan::{LeftOut, LoadPlan, SwapPlan, default_file, engines, load};
+pub use plan::{LeftOut, LoadPlan, SwapPlan, engines, file, load};
 pub use sides::{random_order, sides};
 pub use soak::soak;

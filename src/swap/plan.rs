@@ -43,10 +43,11 @@ struct File {
     soak: Option<String>,
 }
 
-/// The path of `benches/swap.toml` in the project.
+/// The path of the messages: that of a given file, or of `benches/swap.toml` in the project.
 #[must_use]
-pub fn default_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml")
+pub fn file(given: Option<&Path>) -> PathBuf {
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml");
+    given.map_or_else(own, Path::to_owned)
 }
 
 /// Reads the file. It may name only `cases`.

@@ -160,7 +160,7 @@ fn the_file_is_read_and_what_is_wrong_in_it_is_said_with_what_to_do() {
 #[test]
 fn the_file_of_the_project_names_cases_that_are_there() {
     let cases = case::built_in().unwrap();
-    let plan = swap::load(&swap::default_file(), &cases).unwrap();
+    let plan = swap::load(&swap::file(None), &cases).unwrap();
     assert_eq!(plan.load.replacements, 1000);
     let kinds = swap::kinds(plan.kinds.each_ref(), &mut Guests::built()).unwrap();
     assert_ne!(kinds[0].guest.name(), kinds[1].guest.name());

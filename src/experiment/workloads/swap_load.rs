@@ -1,8 +1,7 @@
 //! Threads call while another thread replaces the module.
 
 use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
-use crate::lab::{Lab, Refused, config_for};
-use crate::plan::cores;
+use crate::lab::Refused;
 use crate::record::{Place, Status};
 use crate::swap::{self, Method, Ready, UnderLoad};
 use anyhow::Result;
@@ -31,16 +30,15 @@ impl Workload for Load {
         say: &mut Say<'_>,
     ) -> Result<Result<(), Refused>> {
         let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
-        let file = terms.file.clone().unwrap_or_else(swap::default_file);
-        let plan = swap::load(&file, &host.cases)?;
-        let kinds = swap::kinds(plan.kinds.each_ref(), &mut host.guests)?;
-        let mut lab = Lab::new(host.guests.clone(), config_for(cores()));
-        let ready = match Ready::new(Method::LoadArtifact, &engine, &kinds, &mut lab) {
+        let file = terms.file.as_deref();
+        let (cases, guests) = (&host.cases, &mut host.guests);
+        let (load, ready) = Ready::of_file(Method::LoadArtifact, &engine, file, cases, guests)?;
+        let ready = match ready {
             Ok(ready) => ready,
             Err(refused) => return Ok(Err(refused)),
         };
         let (strategy, method) = (ready.strategy.to_string(), ready.method.to_string());
-        let found = match swap::under_load(ready, plan.load) {
+        let found = match swap::under_load(ready, load) {
             Ok(found) => found,
             Err(error) => {
                 let refused = error.downcast_ref::<Refused>().cloned();
@@ -49,9 +47,9 @@ impl Workload for Load {
         };
         let UnderLoad { instances_taken, failed, wrong, swapping, still, problem } = found;
         let place = question.place.clone().with("strategy", &*strategy).with("method", &*method);
-        let place = place.with("threads", plan.load.threads);
+        let place = place.with("threads", load.threads);
         let point = host.point(place, question.number()).values([
-            ("replacements", plan.load.replacements),
+            ("replacements", load.replacements),
             ("instances_taken", instances_taken),
             ("failed", failed),
             ("wrong", wrong),
@@ -64,7 +62,7 @@ impl Workload for Load {
     }
 
     fn files(&self, asked: &Asked) -> Vec<PathBuf> {
-        vec![asked.file.clone().unwrap_or_else(swap::default_file)]
+        vec![swap::file(asked.file.as_deref())]
     }
 
     fn limit(&self) -> Duration {

@@ -1,8 +1,7 @@
 //! Resident memory of a process in which a method makes many swaps.
 
 use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
-use crate::lab::{Lab, Refused, config_for};
-use crate::plan::cores;
+use crate::lab::Refused;
 use crate::record::Place;
 use crate::swap::{self, Method, Ready};
 use anyhow::{Context, Result};
@@ -44,11 +43,10 @@ impl Workload for Memory {
         let method: Method = question.place.text("method").unwrap_or_default().parse()?;
         let swaps = question.filter.as_deref().unwrap_or_default().parse::<u64>();
         let swaps = swaps.context("the question has no number of swaps")?;
-        let file = terms.file.clone().unwrap_or_else(swap::default_file);
-        let plan = swap::load(&file, &host.cases)?;
-        let kinds = swap::kinds(plan.kinds.each_ref(), &mut host.guests)?;
-        let mut lab = Lab::new(host.guests.clone(), config_for(cores()));
-        let ready = match Ready::new(method, &engine, &kinds, &mut lab) {
+        let file = terms.file.as_deref();
+        let (cases, guests) = (&host.cases, &mut host.guests);
+        let (_, ready) = Ready::of_file(method, &engine, file, cases, guests)?;
+        let ready = match ready {
             Ok(ready) => ready,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -62,7 +60,7 @@ impl Workload for Memory {
     }
 
     fn files(&self, asked: &Asked) -> Vec<PathBuf> {
-        vec![asked.file.clone().unwrap_or_else(swap::default_file)]
+        vec![swap::file(asked.file.as_deref())]
     }
 
     fn limit(&self) -> Duration {

@@ -116,7 +116,7 @@ impl Workload for Verdicts {
                 return Ok(Err(Refused { status: Status::Unsupported, reason }));
             }
         };
-        let swaps = swap::load(&swap::default_file(), &host.cases)?;
+        let swaps = swap::load(&swap::file(None), &host.cases)?;
         let kinds = swap::kinds(swaps.kinds.each_ref(), &mut host.guests)?;
         let lab = Lab::new(host.guests.clone(), config_for(cores()));
         let (engines, left_out) = swap::engines(&host.engines);
@@ -133,7 +133,7 @@ impl Workload for Verdicts {
     }
 
     fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
-        vec![swap::default_file()]
+        vec![swap::file(None)]
     }
 
     fn runs_here(&self) -> bool {

@@ -5,7 +5,7 @@ mod server;
 
 pub(crate) use server::serve;
 
-use crate::case::{self, Case};
+use crate::case::{self, Case, GuestName};
 use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::Refused;
 use crate::plan::{Filter, Random, shuffled};
@@ -25,7 +25,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 struct Wanted {
     case: String,
-    guest: String,
+    guest: GuestName,
     rows: Vec<WantedRow>,
 }
 
@@ -42,7 +42,7 @@ impl Wanted {
     fn place(&self, Ask { executor, state, .. }: &Ask) -> Place {
         let place = Place::of(executor).with("case", &*self.case);
         let state: &str = (*state).into();
-        place.with("guest", &*self.guest.replace('-', "_")).with("state", state)
+        place.with("guest", self.guest.to_string()).with("state", state)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The process of a host under load.
 
-use crate::case::{Case, Guests, find};
+use crate::case::{Case, GuestName, Guests, find};
 use crate::host::catalogue_of;
 use crate::lab::{Lab, Refused, config_for};
 use crate::measure::{Pinned, processors};
@@ -46,7 +46,7 @@ pub(super) enum InstanceState {
 pub(super) struct Ask {
     pub(super) executor: Executor,
     pub(super) case: String,
-    pub(super) guest: String,
+    pub(super) guest: GuestName,
     pub(super) state: InstanceState,
     /// How much longer some calls take.
     pub(super) stall: Duration,
@@ -99,7 +99,7 @@ fn prepared(
     let case = find(cases, &ask.case)?;
     let plan = Plan::new(std::slice::from_ref(case), engines, &mut guests)?;
     let is_asked = |cell: &&Cell| {
-        cell.key.executor() == ask.executor && cell.guest == ask.guest && cell.key.threads == 1
+        cell.key.executor() == ask.executor && ask.guest == cell.guest && cell.key.threads == 1
     };
     let Some(cell) = plan.cells.iter().find(is_asked) else {
         let refusal = plan.refusals.into_iter().find(|refusal| {
