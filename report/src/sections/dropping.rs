@@ -45,8 +45,8 @@ fn sentences(experiment: &Experiment, points: &PointBook) -> String {
                     try. A crossing lies between the two sizes in parentheses. At both, the interval \
                     of the ratio excludes a difference of 2 % or less; between them it does not. \
                     The size before them is interpolated where the medians cross for the last \
-                    time, on logarithmic axes. Ways to restore drop what exceeds their limit (see the effective \
-                    configuration).\n\n"
+                    time, on logarithmic axes. Ways to restore drop what exceeds their limit (see \
+                    the effective configuration).\n\n"
         .to_owned();
     for (course, ways) in courses.into_values() {
         let _ = writeln!(text, "* {}:", capital(&markdown(&experiment.in_words(course))));
@@ -111,8 +111,9 @@ fn advice(points: &PointBook) -> String {
         "### Strategies by host\n\nThe executor with the shortest median, by what the \
          host does and what a call writes (one byte of each page, contiguous, 1 thread). Every \
          strategy works in a process that forks: parent and child each reset their own copy of a \
-         memory. A host that installs a handler of SIGSEGV calls `memory::reinstall_signal_handler` after that, \
-         or takes a strategy that needs no handler.\n\n{}",
+         memory. A host that installs a handler of SIGSEGV calls \
+         `memory::reinstall_signal_handler` after that, or takes a strategy that needs no \
+         handler.\n\n{}",
         table.finish()
     )
 }

@@ -4,8 +4,8 @@
 //! no function lowers it. The interpreter's bounds checks, `memory.size`, `memory.grow` and the C
 //! interface read it from there alone; compiled code checks no bounds and faults at pages without
 //! access. Between calls nothing of the guest runs that could keep another size. So a memory whose
-//! number of pages is restored has its first size, provided that compiled code has no access to
-//! what lies behind.
+//! number of pages is restored has its first size, provided that compiled code cannot access the
+//! pages behind it.
 //!
 //! WasmEdge maps new pages over those that a memory grows by, so that each has a page fault again.
 //! `memory.grow` is therefore a call of the host. A size that the memory had before it gets by

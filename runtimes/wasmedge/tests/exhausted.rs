@@ -4,7 +4,8 @@
 //! Each engine is tried in a process of its own: this test's program, started again with a variable
 //! that names the engine.
 
-use std::process::{Command, Stdio};
+mod common;
+
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::memory::HeldMappings;
@@ -121,12 +122,7 @@ fn the_last_mappings_are_left_to_others() {
 #[test]
 fn a_memory_that_lies_nowhere_is_an_error_of_the_host() {
     for engine in touchstone_wasmedge::engines() {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["one_engine", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ENGINE, engine.id())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = common::in_a_process(ENGINE, engine.id());
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {}: {said}", engine.id(), output.status);
     }

@@ -3,8 +3,9 @@
 //! Each engine runs in a process of its own: this test's program, started again with a variable
 //! that names the engine.
 
+mod common;
+
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Config, MeasuredEngine, Outcome, Result};
@@ -57,12 +58,7 @@ fn one_engine() {
 #[test]
 fn a_recursion_without_an_end_ends_the_process() {
     for engine in touchstone_wasmedge::engines() {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["one_engine", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ENGINE, engine.id())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = common::in_a_process(ENGINE, engine.id());
         let said = String::from_utf8_lossy(&output.stderr);
         let signal = output.status.signal();
         let by_signal = matches!(signal, Some(libc::SIGSEGV | libc::SIGBUS | libc::SIGABRT));
