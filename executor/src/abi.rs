@@ -21,6 +21,7 @@
 //! "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
 //! and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
 
+use crate::call::{CallOptions, EnforcedLimits};
 use crate::contract::ExportId;
 use crate::error::{Error, Result};
 use crate::heap::HeapError;
@@ -202,6 +203,11 @@ pub trait Live {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>>;
 
+    /// The limits that a call can have. The default is none.
+    fn enforced_limits(&self) -> EnforcedLimits {
+        EnforcedLimits::default()
+    }
+
     /// See [`Instance::operators`](crate::Instance::operators).
     fn operators(&mut self) -> Option<u64> {
         None
@@ -235,10 +241,41 @@ pub fn invoke<L: Live>(
         Abi::Wasi => program(live, export.index, input, output)?,
         Abi::Typed | Abi::Codec => return Err(Error::FOREIGN_HANDLE),
     };
-    Ok(match ended {
-        Ok(()) => Outcome::Returned,
-        Err(trap) => Outcome::Trapped(trap),
-    })
+    match ended {
+        Ok(()) => Ok(Outcome::Returned),
+        Err(Trap { kind: TrapKind::HostPanic { module, name, message }, .. }) => {
+            Err(Error::HostPanicked { module, name, message })
+        }
+        Err(trap) => Ok(Outcome::Trapped(trap)),
+    }
+}
+
+/// The same with options of this call.
+///
+/// # Errors
+///
+/// Those of [`invoke`], and [`Error::LimitUnsupported`].
+pub fn invoke_with<L: Live>(
+    live: &mut L,
+    export: ExportId,
+    input: &[u8],
+    output: &mut Vec<u8>,
+    options: CallOptions<'_>,
+) -> Result<Outcome> {
+    live.enforced_limits().check(&options.limits, options.interrupt.is_some())?;
+    // SAFETY: dropping the guard leaves the call, while the options are lent.
+    unsafe { live.host().enter(options) };
+    let entered = Entered(live);
+    invoke(&mut *entered.0, export, input, output)
+}
+
+/// A call with options.
+struct Entered<'a, L: Live>(&'a mut L);
+
+impl<L: Live> Drop for Entered<'_, L> {
+    fn drop(&mut self) {
+        self.0.host().leave();
+    }
 }
 
 /// Places the input. An empty input is allocated too, on every backend, as Substrate's
@@ -306,10 +343,10 @@ fn plain<L: Live>(
     let signature = live.signature(index).ok_or(Error::FOREIGN_HANDLE)?;
     let needed: usize = signature.params.iter().map(|ty| ty.size()).sum();
     if needed != input.len() {
-        return Ok(Err(refuse(format!(
+        return Err(Error::WrongArguments(format!(
             "{signature} takes {needed} bytes of parameters, the input has {}",
             input.len()
-        ))));
+        )));
     }
     let mut rest = input;
     let mut params = Vec::with_capacity(signature.params.len());
@@ -318,7 +355,9 @@ fn plain<L: Live>(
         rest = tail;
         match Value::from_le_bytes(*ty, bytes).filter(|value| !value.is_opaque()) {
             Some(value) => params.push(value),
-            None => return Ok(Err(refuse(format!("a {ty} can only be null, the byte 0")))),
+            None => {
+                return Err(Error::WrongArguments(format!("a {ty} can only be null, the byte 0")));
+            }
         }
     }
     values(live, index, &params, output)

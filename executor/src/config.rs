@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::functions::{Functions, Imports};
 use crate::guest::GuestModule;
 use crate::host::{LogSink, StreamSink};
 
@@ -17,9 +18,16 @@ pub struct Config {
     /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded). `None` disables the
     /// check, which costs time in every loop; timed rows have none.
     pub deadline: Option<Duration>,
-    /// `true` if runtimes count the executed operators, if they can. Counting slows all of the
-    /// guest's code, so timed rows do not count.
+    /// `true` if calls may have a deadline of their own or be interrupted
+    /// ([`CallOptions`](crate::CallOptions)), as with a `deadline`. The check costs the same.
+    pub interruptible: bool,
+    /// `true` if runtimes count the executed operators, if they can, and calls may have a limit of
+    /// fuel. Counting slows all of the guest's code, so timed rows do not count.
     pub metered: bool,
+    /// The host functions. [`Functions::standard`] by default.
+    pub functions: Functions,
+    /// The answer to imports that no host function answers. By default the module is not loaded.
+    pub imports: Imports,
     /// Highest level that the guest may log at: 0 off, 1 error … 5 trace.
     pub max_log_level: u32,
     /// Receiver of the guest's log lines, of each text the first 64 KiB. A pool may call it while
@@ -39,8 +47,6 @@ pub struct Config {
     pub codec: Option<GuestModule>,
     /// Arguments, environment and directory of WASI programs. Nothing by default.
     pub wasi: Option<Arc<crate::wasi::Settings>>,
-    /// The keys and values of guests that import a storage. Without one, their calls of it trap.
-    pub storage: Option<Arc<dyn crate::storage::Storage>>,
     /// Bytes that guests have at the end of their memories, read-only, in the place of as many
     /// bytes of their own. Engines for which it [cannot be mapped](crate::Engine::maps_regions)
     /// refuse to load; so does Wasmtime for guests that write in bulk (`memory.fill`,
@@ -49,13 +55,25 @@ pub struct Config {
     pub region: Option<Arc<crate::memory::Region>>,
 }
 
+impl Config {
+    /// `true` if the guest's code must check whether it has to stop.
+    #[must_use]
+    pub fn is_interruptible(&self) -> bool {
+        self.interruptible || self.deadline.is_some()
+    }
+}
+
 impl Default for Config {
-    /// No deadline, no meter, no log, no copies of streams, 32 instances, parallel compilation, no
-    /// codec, nothing for programs of WASI, no storage, no region.
+    /// No deadline, no meter, the standard host functions, no stubs for other imports, no log, no
+    /// copies of streams, 32 instances, parallel compilation, no codec, nothing for programs of
+    /// WASI, no region.
     fn default() -> Self {
         Self {
             deadline: None,
+            interruptible: false,
             metered: false,
+            functions: Functions::standard(),
+            imports: Imports::default(),
             max_log_level: 0,
             log: None,
             streams: None,
@@ -63,7 +81,6 @@ impl Default for Config {
             parallel_compilation: true,
             codec: None,
             wasi: None,
-            storage: None,
             region: None,
         }
     }
@@ -73,7 +90,9 @@ impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")
             .field("deadline", &self.deadline)
+            .field("interruptible", &self.interruptible)
             .field("metered", &self.metered)
+            .field("imports", &self.imports)
             .field("max_log_level", &self.max_log_level)
             .field("instances", &self.instances)
             .field("parallel_compilation", &self.parallel_compilation)

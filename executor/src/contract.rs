@@ -4,6 +4,7 @@ use crate::Features;
 use crate::Signature;
 use crate::abi::{ALLOCATOR, Abi};
 use crate::artifact::Artifact;
+use crate::call::CallOptions;
 use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
 use crate::guest::GuestModule;
@@ -183,6 +184,23 @@ pub trait Instance: Send {
     ///
     /// When the host side fails, or `prepare` was not called before.
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome>;
+
+    /// Runs an export once with options of this call: context, limits, interrupt. The default
+    /// refuses options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`invoke`](Self::invoke), and [`Error::LimitUnsupported`] for a limit that the
+    /// engine cannot enforce.
+    fn invoke_with(
+        &mut self,
+        _export: ExportId,
+        _input: &[u8],
+        _output: &mut Vec<u8>,
+        _options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        Err(Error::LimitUnsupported { limit: "options", remedy: "" })
+    }
 
     /// Returns, drops or resets the instance after a call.
     ///

@@ -4,7 +4,7 @@
 
 use crate::outcome::{Trap, TrapKind};
 use crate::strategy::Strategy;
-use crate::text::near;
+use crate::text::{self, near};
 use touchstone_guest as guest;
 
 /// Result of the contract's functions.
@@ -56,6 +56,35 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// No host function answers some imports of the module.
+    #[error(
+        "the host does not have {} of the module's imports: {}", imports.len(), listed(imports)
+    )]
+    MissingImports {
+        /// Each import with its type, and with the type or the closest name that the host has.
+        imports: Vec<String>,
+    },
+    /// A host function panicked.
+    #[error("the host function {}.{} panicked: {}", text::name(module), text::name(name), text::name(message))]
+    HostPanicked {
+        /// Module part of the function's name.
+        module: String,
+        /// The function's name.
+        name: String,
+        /// The panic's message, if it was a text.
+        message: String,
+    },
+    /// A limit of a call that this instance cannot enforce.
+    #[error("the engine cannot limit a call by {limit} here{remedy}")]
+    LimitUnsupported {
+        /// The limit.
+        limit: &'static str,
+        /// How to get it.
+        remedy: &'static str,
+    },
+    /// The host called an export with other arguments than its type has.
+    #[error("{0}")]
+    WrongArguments(String),
     /// The backend does not support the strategy, or not for this module.
     #[error("{engine} does not support {strategy} here: {reason}")]
     Unsupported {
@@ -115,6 +144,16 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+}
+
+/// Imports that are named in a message.
+const LISTED: usize = 20;
+
+/// Imports in a message.
+fn listed(imports: &[String]) -> String {
+    let more = imports.len().saturating_sub(LISTED);
+    let end = if more > 0 { format!("; and {more} more") } else { String::new() };
+    imports[..imports.len() - more].join("; ") + &end
 }
 
 impl Error {

@@ -46,8 +46,11 @@ impl ArtifactKey {
     ) -> Option<Self> {
         // By name, so that whoever adds a setting decides whether it belongs here.
         let Config {
-            deadline,
+            deadline: _,
+            interruptible: _,
             metered,
+            functions: _,
+            imports: _,
             max_log_level: _,
             log: _,
             streams: _,
@@ -55,18 +58,17 @@ impl ArtifactKey {
             parallel_compilation: _,
             codec: _,
             wasi: _,
-            storage: _,
             region: _,
         } = config;
         Some(Self(format!(
-            "engine: {:?}\nversion: {:?}\nclass: {:?}\nguest: {}\nprepared: {}\ndeadline: {}\n\
+            "engine: {:?}\nversion: {:?}\nclass: {:?}\nguest: {}\nprepared: {}\ninterruptible: {}\n\
              metered: {metered}\nmade of: {made_of:?}\nhere: {}\n",
             engine.id(),
             engine.version(),
             engine.artifact_class(strategy),
             hexadecimal(&guest.sha256()),
             hexadecimal(&Sha256::digest(guest.wasm())),
-            deadline.is_some(),
+            config.is_interruptible(),
             here()?,
         )))
     }

@@ -1,26 +1,18 @@
-//! The host functions that the calling conventions need. Every other import becomes a stub
-//! that traps with the import's name.
-//!
-//! A host function whose system call writes to the guest's memory (`read(2)`, `recv(2)`) must
-//! call [`memory::writable`](crate::memory::writable) first. Otherwise a write to a page of a
-//! tracked memory that was not written before fails with `EFAULT` or ends early.
+//! The host's state of an instance: allocator, input, log, streams, and the states of its host
+//! functions.
 
-mod answer;
 mod clock;
 
-pub use answer::{Answer, Parameters, parameters};
 pub use clock::Clock;
 
-use crate::ValueType::{I32, I64};
+use crate::call::{CallOptions, Context, InterruptHandle, Limits};
+use crate::functions::States;
 use crate::heap::{Heap, HeapError};
-use crate::outcome::{Trap, TrapKind};
-use crate::storage::{self, Storage};
-use crate::wasi;
-use crate::{Signature, ValueType};
+use crate::wasi::{self, Streams};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use touchstone_guest::imports;
+use std::time::Duration;
 
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
@@ -37,100 +29,6 @@ pub enum Stream {
 /// Takes a copy of what a guest writes to a standard stream, in any convention and also in a start
 /// function.
 pub type StreamSink = dyn Fn(Stream, &[u8]) + Send + Sync;
-
-/// A host function: of the import module `env`, or of WASI preview 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HostFunction {
-    /// `(size) -> pointer`: the host's allocator.
-    Malloc,
-    /// `(pointer)`: returns memory to the host's allocator.
-    Free,
-    /// `() -> level`: highest level that is logged, 0 off … 5 trace.
-    MaxLogLevel,
-    /// `(level, target, message)`: both texts as packed pointer and length.
-    Log,
-    /// `() -> length` of the input that the host keeps.
-    InputLength,
-    /// `(pointer)`: copies the input there.
-    Input,
-    /// A function of WASI preview 1.
-    Wasi(wasi::Function),
-    /// A function of the storage.
-    Storage(storage::Function),
-}
-
-impl HostFunction {
-    /// Those of the import module `env` that need nothing in the configuration.
-    pub const OWN: [Self; 6] =
-        [Self::Malloc, Self::Free, Self::MaxLogLevel, Self::Log, Self::InputLength, Self::Input];
-
-    /// The import's name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Malloc => imports::MALLOC,
-            Self::Free => imports::FREE,
-            Self::MaxLogLevel => "ext_logging_max_level_version_1",
-            Self::Log => "ext_logging_log_version_1",
-            Self::InputLength => "input_len",
-            Self::Input => "input",
-            Self::Wasi(function) => function.name(),
-            Self::Storage(function) => function.name(),
-        }
-    }
-
-    /// The module that it is imported from.
-    #[must_use]
-    pub const fn module(self) -> &'static str {
-        match self {
-            Self::Wasi(_) => wasi::MODULE,
-            _ => "env",
-        }
-    }
-
-    /// The import's type.
-    #[must_use]
-    pub fn signature(self) -> Signature {
-        let (params, results): (&[ValueType], &[ValueType]) = match self {
-            Self::Malloc => (&[I32], &[I32]),
-            Self::Free => (&[I32], &[]),
-            Self::MaxLogLevel => (&[], &[I32]),
-            Self::Log => (&[I32, I64, I64], &[]),
-            Self::InputLength => (&[], &[I64]),
-            Self::Input => (&[I64], &[]),
-            Self::Wasi(function) => return function.signature(),
-            Self::Storage(function) => return function.signature(),
-        };
-        Signature::new(params, results)
-    }
-
-    /// The host function of an import, if name and type fit. An import of the right name
-    /// with another type gets a stub, like an unknown one.
-    #[must_use]
-    pub fn find(module: &str, name: &str, signature: &Signature) -> Option<Self> {
-        let named = |function: &Self| function.module() == module && function.name() == name;
-        let found = match module {
-            wasi::MODULE => wasi::Function::named(name).map(Self::Wasi),
-            _ => {
-                let stored = || storage::Function::named(name).map(Self::Storage);
-                Self::OWN.into_iter().find(named).or_else(|| stored().filter(named))
-            }
-        };
-        found.filter(|function| function.signature() == *signature)
-    }
-
-    /// The trap when the memory cannot be grown for the answer.
-    #[must_use]
-    pub fn full(self, pages: u32) -> Trap {
-        self.refuse(HeapError::NeedsMemory { pages })
-    }
-
-    /// The trap for refused arguments.
-    #[must_use]
-    pub fn refuse(self, reason: impl std::fmt::Display) -> Trap {
-        TrapKind::HostFunction { name: self.name(), reason: reason.to_string() }.into()
-    }
-}
 
 /// The result of the embedder's code, which must not unwind through a runtime; `None` if it panics.
 fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
@@ -183,22 +81,40 @@ impl Log {
 pub struct HostState {
     heap: Heap,
     heap_base: Option<u32>,
-    input: Vec<u8>,
-    log: Log,
-    settings: Option<Arc<wasi::Settings>>,
-    /// Not a part of the instance: no reset changes it.
-    storage: Option<Arc<dyn Storage>>,
+    pub(crate) input: Vec<u8>,
+    pub(crate) log: Log,
+    pub(crate) settings: Option<Arc<wasi::Settings>>,
     /// Bytes at the end of the memory that can only be read.
     shared: usize,
-    /// Made by the first call of a WASI function.
-    wasi: Option<Box<wasi::State>>,
+    /// Made by the first use of a standard stream.
+    pub(crate) streams: Option<Box<Streams>>,
+    pub(crate) states: States,
     extension: Option<Box<dyn Any + Send>>,
+    call: RunningCall,
 }
+
+/// The options of the running call.
+#[derive(Default)]
+struct RunningCall {
+    /// The deadline of calls that have none of their own.
+    default_deadline: Option<Duration>,
+    limits: Limits,
+    interrupt: Option<InterruptHandle>,
+    context: Option<LentContext>,
+}
+
+/// A context while its call runs.
+struct LentContext(Context<'static>);
+
+// SAFETY: it exists between `HostState::enter` and `leave`, that is, while a call runs. The state
+// stays on the thread of the call until then.
+unsafe impl Send for LentContext {}
 
 /// The host's state of a clean instance, whose start function may have used host functions.
 pub struct CleanHost {
     heap: Heap,
-    wasi: Option<Box<wasi::State>>,
+    streams: Option<Box<Streams>>,
+    states: States,
 }
 
 impl HostState {
@@ -216,11 +132,58 @@ impl HostState {
                 streams: config.streams.clone(),
             },
             settings: config.wasi.clone(),
-            storage: config.storage.clone(),
             shared: config.region.as_ref().map_or(0, |region| region.length()),
-            wasi: None,
+            streams: None,
+            states: States::default(),
             extension: None,
+            call: RunningCall { default_deadline: config.deadline, ..RunningCall::default() },
         }
+    }
+
+    /// Begins a call with options.
+    ///
+    /// # Safety
+    ///
+    /// [`leave`](Self::leave) must follow on this thread, before the options' lifetime ends.
+    pub(crate) unsafe fn enter(&mut self, options: CallOptions<'_>) {
+        let CallOptions { context, limits, interrupt } = options;
+        // SAFETY: `leave` drops it while the value is lent.
+        self.call.context = context.map(|context| LentContext(unsafe { context.unbound() }));
+        self.call.limits = limits;
+        self.call.interrupt = interrupt;
+    }
+
+    /// Ends a call with options.
+    pub(crate) fn leave(&mut self) {
+        let default_deadline = self.call.default_deadline;
+        self.call = RunningCall { default_deadline, ..RunningCall::default() };
+    }
+
+    /// The context of the running call.
+    pub(crate) fn context(&mut self) -> Option<&mut Context<'static>> {
+        self.call.context.as_mut().map(|lent| &mut lent.0)
+    }
+
+    /// Limits of the running call. Its deadline is that of the configuration if it has none of its
+    /// own.
+    #[inline]
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let deadline = self.call.limits.deadline.or(self.call.default_deadline);
+        Limits { deadline, ..self.call.limits }
+    }
+
+    /// The clock of a call that enters the guest now.
+    #[must_use]
+    pub fn start_clock(&self) -> Clock {
+        Clock::start(self.limits().deadline, self.call.interrupt.clone())
+    }
+
+    /// `true` if the running call has a limit or can be interrupted.
+    #[inline]
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.call.limits != Limits::default() || self.call.interrupt.is_some()
     }
 
     /// State that a backend keeps for this instance, made when it is first asked for. A reset
@@ -258,19 +221,21 @@ impl HostState {
         self.extension = None;
         self.heap = Heap::new(self.heap_base.unwrap_or(u32::MAX));
         self.drop_input();
-        if let Some(wasi) = &mut self.wasi {
-            wasi.reset();
+        self.states.clear();
+        if let Some(streams) = &mut self.streams {
+            streams.reset();
         }
     }
 
     /// Saves the state of a clean instance.
     #[must_use]
     pub fn save(&mut self) -> CleanHost {
-        if let Some(wasi) = &mut self.wasi {
+        if let Some(streams) = &mut self.streams {
             // What the start function logged is not logged again.
-            wasi.end_line();
+            streams.end_line();
         }
-        CleanHost { heap: self.heap.clone(), wasi: self.wasi.clone() }
+        let (streams, states) = (self.streams.clone(), self.states.clone());
+        CleanHost { heap: self.heap.clone(), streams, states }
     }
 
     /// Resets the state to that of a clean instance.
@@ -278,29 +243,23 @@ impl HostState {
     pub fn reset_to(&mut self, clean: &CleanHost) {
         self.heap.clone_from(&clean.heap);
         self.drop_input();
-        if self.wasi.is_some() {
-            self.reset_wasi_to(clean);
+        if self.streams.is_some() || !self.states.is_empty() {
+            self.reset_states_to(clean);
         }
     }
 
     #[cold]
-    fn reset_wasi_to(&mut self, clean: &CleanHost) {
-        match (&mut self.wasi, &clean.wasi) {
-            (Some(wasi), None) => wasi.reset(),
-            (wasi, clean) => wasi.clone_from(clean),
+    fn reset_states_to(&mut self, clean: &CleanHost) {
+        self.states.clone_from(&clean.states);
+        match (&mut self.streams, &clean.streams) {
+            (Some(streams), None) => streams.reset(),
+            (streams, clean) => streams.clone_from(clean),
         }
     }
 
-    /// Answers a function of WASI with its error code.
-    pub(crate) fn wasi(
-        &mut self,
-        function: wasi::Function,
-        memory: &mut [u8],
-        parameters: &Parameters,
-    ) -> Result<u32, Trap> {
-        let Self { settings, log, input, wasi, .. } = self;
-        let state = wasi.get_or_insert_with(|| Box::new(wasi::State::new(settings.clone(), log)));
-        wasi::answer(state, input, memory, function, parameters)
+    /// The standard streams.
+    pub(crate) fn streams(&mut self) -> &mut Streams {
+        self.streams.get_or_insert_with(|| Box::new(Streams::new(&self.log)))
     }
 
     /// Begins a program of WASI: sets its standard input. Of its standard output there is what was
@@ -308,16 +267,16 @@ impl HostState {
     /// other conventions.
     pub(crate) fn begin_program(&mut self, input: &[u8]) {
         self.set_input(input);
-        if let Some(wasi) = &mut self.wasi {
-            wasi.begin();
+        if let Some(streams) = &mut self.streams {
+            streams.begin();
         }
     }
 
     /// Ends a program of WASI: logs what is left of its standard error, and gives its standard
     /// output.
     pub(crate) fn end_program(&mut self) -> &[u8] {
-        match &mut self.wasi {
-            Some(wasi) => wasi.end(),
+        match &mut self.streams {
+            Some(streams) => streams.end(),
             None => &[],
         }
     }
@@ -346,8 +305,8 @@ impl HostState {
         &self.input
     }
 
-    /// [`HostFunction::Malloc`]. On [`HeapError::NeedsMemory`] the backend
-    /// grows the memory and calls again.
+    /// Allocates in the guest's memory. On [`HeapError::NeedsMemory`] the caller grows the memory
+    /// and calls again.
     ///
     /// # Errors
     ///
@@ -360,50 +319,24 @@ impl HostState {
     /// The part of a guest's memory that the host may write: without a shared region.
     #[inline]
     pub(crate) fn own<'a>(&self, memory: &'a mut [u8]) -> &'a mut [u8] {
-        let end = self.own_size(memory);
+        let end = memory.len().saturating_sub(self.shared);
         &mut memory[..end]
     }
 
-    /// Its size: what the host may read, too.
-    #[inline]
-    fn own_size(&self, memory: &[u8]) -> usize {
-        memory.len().saturating_sub(self.shared)
-    }
-
-    /// [`HostFunction::Free`].
+    /// Frees a block of [`malloc`](Self::malloc).
     ///
     /// # Errors
     ///
     /// When the pointer is not in use.
-    pub fn free(&mut self, memory: &mut [u8], pointer: u32) -> Result<(), Trap> {
+    pub fn free(&mut self, memory: &mut [u8], pointer: u32) -> Result<(), HeapError> {
         let memory = self.own(memory);
-        self.heap.free(memory, pointer).map_err(|error| HostFunction::Free.refuse(error))
+        self.heap.free(memory, pointer)
     }
 
-    /// [`HostFunction::MaxLogLevel`].
+    /// The highest level that is logged: 0 off … 5 trace.
     #[must_use]
     pub fn max_log_level(&self) -> u32 {
         self.log.max_level
-    }
-
-    /// [`HostFunction::Log`].
-    ///
-    /// # Errors
-    ///
-    /// When a text lies outside the memory.
-    pub fn log(&self, memory: &[u8], level: u32, target: u64, message: u64) -> Result<(), Trap> {
-        if !self.logs(level) {
-            return Ok(());
-        }
-        let memory = &memory[..self.own_size(memory)];
-        let text = |packed: u64| {
-            let (pointer, length) = (packed as u32 as usize, (packed >> 32) as usize);
-            memory
-                .get(pointer..pointer + length)
-                .ok_or_else(|| HostFunction::Log.refuse("a text lies outside the memory"))
-        };
-        self.log.texts(level, text(target)?, text(message)?);
-        Ok(())
     }
 
     /// Logs texts that are outside the guest's memory.
@@ -417,31 +350,6 @@ impl HostState {
     #[must_use]
     pub fn logs(&self, level: u32) -> bool {
         self.log.logs(level)
-    }
-
-    /// [`HostFunction::InputLength`].
-    #[must_use]
-    pub fn input_len(&self) -> u64 {
-        self.input.len() as u64
-    }
-
-    /// [`HostFunction::Input`].
-    ///
-    /// # Errors
-    ///
-    /// When the input does not fit there.
-    pub fn input(&self, memory: &mut [u8], pointer: u64) -> Result<(), Trap> {
-        let memory = self.own(memory);
-        usize::try_from(pointer)
-            .ok()
-            .and_then(|start| memory.get_mut(start..)?.get_mut(..self.input.len()))
-            .map(|place| place.copy_from_slice(&self.input))
-            .ok_or_else(|| {
-                HostFunction::Input.refuse(format!(
-                    "{} bytes at {pointer:#x} do not fit the memory",
-                    self.input.len()
-                ))
-            })
     }
 }
 
@@ -458,7 +366,6 @@ mod tests {
         };
         let host = HostState::new(None, &config);
         host.log_texts(0, b"target", b"a message that the sink does not like");
-        assert_eq!(host.log(b"ab", 0, 1 << 32, 1 << 32 | 1), Ok(()));
     }
 
     #[test]

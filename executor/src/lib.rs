@@ -15,11 +15,13 @@ pub mod abi;
 pub mod adapter;
 mod artifact;
 pub mod beneath;
+mod call;
 mod code;
 mod config;
 mod contract;
 mod error;
 mod folder;
+mod functions;
 pub mod heap;
 pub mod host;
 mod measured;
@@ -34,6 +36,7 @@ mod support;
 pub mod wasi;
 
 pub use artifact::Artifact;
+pub use call::{CallOptions, Context, ContextKind, EnforcedLimits, InterruptHandle, Limits};
 pub use code::CompiledCode;
 pub use config::{Config, EffectiveConfig};
 pub use contract::{
@@ -41,6 +44,9 @@ pub use contract::{
 };
 pub use error::{Error, Result};
 pub use folder::{ArtifactFolder, ArtifactKey};
+pub use functions::{
+    Functions, HostCall, HostClosure, HostFunction, HostResults, HostValue, Imports, State,
+};
 pub use measured::{MeasuredEngine, RawCall, RawCaller};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use scratch::Scratch;

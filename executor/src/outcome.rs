@@ -55,6 +55,20 @@ pub enum TrapKind {
     StackOverflow,
     /// The call's deadline has passed.
     DeadlineExceeded,
+    /// The host interrupted the call.
+    Interrupted,
+    /// The guest executed as many operators as the call's limit of fuel allows.
+    OutOfFuel,
+    /// A host function panicked. A call ends with [`Error::HostPanicked`](crate::Error::HostPanicked)
+    /// instead, the instantiation of a module with this trap.
+    HostPanic {
+        /// Module part of the function's name.
+        module: String,
+        /// The function's name.
+        name: String,
+        /// The panic's message, if it was a text.
+        message: String,
+    },
     /// The guest called an import without a host function.
     MissingImport {
         /// Module part of the import's name.
@@ -65,7 +79,7 @@ pub enum TrapKind {
     /// A host function refused its arguments.
     HostFunction {
         /// The host function.
-        name: &'static str,
+        name: String,
         /// The reason.
         reason: String,
     },
@@ -141,11 +155,17 @@ impl fmt::Display for TrapKind {
             Self::BadArithmetic => f.write_str("integer overflow or bad conversion"),
             Self::StackOverflow => f.write_str("call stack exhausted"),
             Self::DeadlineExceeded => f.write_str("deadline exceeded"),
+            Self::Interrupted => f.write_str("interrupted by the host"),
+            Self::OutOfFuel => f.write_str("out of fuel"),
+            Self::HostPanic { module, name, message } => {
+                let [module, name, message] = [module, name, message].map(|part| text::name(part));
+                write!(f, "the host function {module}.{name} panicked: {message}")
+            }
             Self::MissingImport { module, name } => {
                 let (module, name) = (text::name(module), text::name(name));
                 write!(f, "called the import {module}.{name}, which this host does not have")
             }
-            Self::HostFunction { name, reason } => write!(f, "host function {name}: {reason}"),
+            Self::HostFunction { name, reason } => write!(f, "host function {}: {reason}", text::name(name)),
             Self::Exit { code } => write!(f, "exited with code {code}"),
             Self::BadResult { claim: Some(Claim { pointer, length, memory }) } => write!(
                 f,

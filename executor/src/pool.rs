@@ -2,6 +2,7 @@
 //! threads, for runtimes that have no pool or none that resets like this.
 
 use crate::abi::Abi;
+use crate::call::CallOptions;
 use crate::config::{Config, EffectiveConfig};
 use crate::contract::{Engine, ExportId, Instance, Module};
 use crate::error::{Error, Result};
@@ -143,6 +144,19 @@ impl Instance for Taken {
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         match &mut *self.instance {
             Some(instance) => instance.invoke(export, input, output),
+            None => Err(Error::Misuse("invoke without prepare")),
+        }
+    }
+
+    fn invoke_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        match &mut *self.instance {
+            Some(instance) => instance.invoke_with(export, input, output, options),
             None => Err(Error::Misuse("invoke without prepare")),
         }
     }

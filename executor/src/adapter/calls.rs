@@ -1,13 +1,21 @@
 //! Host functions as a guest calls them.
 
-use crate::guest::FunctionImport;
-use crate::host::{Answer, HostFunction, HostState, Parameters};
+use crate::Value;
+use crate::functions::{HostCall, HostFunction};
+use crate::host::HostState;
 use crate::outcome::{Trap, TrapKind};
+use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A guest that waits for a host function.
 pub trait HostCaller {
     /// Its memory, which is empty if it has none, and the host's state.
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState);
+
+    /// The host's state alone.
+    fn host(&mut self) -> &mut HostState {
+        self.memory_and_host().1
+    }
 
     /// Grows the memory; `false` if the runtime refuses.
     fn grow_memory(&mut self, pages: u32) -> bool;
@@ -23,38 +31,41 @@ pub trait HostCaller {
     }
 }
 
-/// The host function of an import, or the trap of a stub for it.
+/// Calls a host function. `params` are values of its types, `give` gets each result with its place.
+/// No panic leaves it.
 ///
 /// # Errors
 ///
-/// [`TrapKind::MissingImport`].
-pub fn host_function(import: &FunctionImport) -> Result<HostFunction, Trap> {
-    let FunctionImport { module, name, signature } = import;
-    let found = signature.as_ref().and_then(|ty| HostFunction::find(module, name, ty));
-    found.ok_or_else(|| {
-        let (module, name) = (module.clone(), name.clone());
-        TrapKind::MissingImport { module, name }.into()
-    })
-}
-
-/// Answers a host function over the guest's memory, which grows if the answer needs room. The
-/// result is zero-extended, and 0 where there is none.
-///
-/// # Errors
-///
-/// When the function refuses its parameters, the memory cannot grow, or the guest's time is over.
+/// The function's trap, or that of the guest's deadline.
 #[inline]
 pub fn answer(
     guest: &mut impl HostCaller,
-    function: HostFunction,
-    parameters: &Parameters,
-) -> Result<u64, Trap> {
-    loop {
-        let (memory, host) = guest.memory_and_host();
-        match host.answer(function, memory, parameters)? {
-            Answer::Result(result) => return guest.check_time().map(|()| result),
-            Answer::NeedsMemory { pages } if guest.grow_memory(pages) => {}
-            Answer::NeedsMemory { pages } => return Err(function.full(pages)),
-        }
+    function: &HostFunction,
+    params: impl IntoIterator<Item = Value>,
+    mut give: impl FnMut(usize, Value),
+) -> Result<(), Trap> {
+    let mut values: SmallVec<[Value; 4]> = params.into_iter().collect();
+    let count = values.len();
+    values.extend(function.signature().results.iter().map(|ty| Value::zero(*ty)));
+    let (params, results) = values.split_at_mut(count);
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        function.run(&mut HostCall::new(guest, function, params, results))
+    }));
+    ended.unwrap_or_else(|panic| Err(panicked(function, panic)))?;
+    for (place, result) in results.iter().enumerate() {
+        give(place, *result);
     }
+    guest.check_time()
+}
+
+/// The trap that carries a panic through a runtime. [`abi::invoke`](crate::abi::invoke) makes an
+/// error of the host of it.
+#[cold]
+fn panicked(function: &HostFunction, panic: Box<dyn std::any::Any + Send>) -> Trap {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let message = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    // What was thrown may panic again when it is dropped.
+    std::mem::forget(panic);
+    let (module, name) = (function.module().to_owned(), function.name().to_owned());
+    TrapKind::HostPanic { module, name, message }.into()
 }

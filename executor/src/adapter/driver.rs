@@ -2,6 +2,7 @@
 //! reset in place.
 
 use crate::abi::{self, Live};
+use crate::call::CallOptions;
 use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
 use crate::memory::{Padded, ResetterMut, UsedOn};
@@ -59,6 +60,17 @@ impl<L: Disposable> Instance for Fresh<L> {
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         self.used_on.go_on();
         abi::invoke(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output)
+    }
+
+    fn invoke_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        self.used_on.go_on();
+        abi::invoke_with(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output, options)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -159,6 +171,26 @@ impl<R: Resident> Reused<R> {
         let (used_on, state) = (UsedOn::default(), CallState::Idle);
         Self { used_on, shared: Arc::clone(shared), resident: Padded(None), state }
     }
+
+    /// Begins the use of the instance.
+    #[inline]
+    fn begin(&mut self) -> Result<&mut R::Live> {
+        match &mut *self.resident {
+            Some(resident) if self.state != CallState::Idle => {
+                if std::mem::replace(&mut self.state, CallState::Used) == CallState::Prepared
+                    && self.used_on.is_noted()
+                {
+                    // SAFETY: `prepare` left the instance clean, and nobody else could write
+                    // since. `used_on` notices the use on several threads; the rest is what
+                    // the strategy asks of hosts.
+                    resident.with_resetter(|mut resetter| unsafe { resetter.begin_use() });
+                }
+                self.used_on.go_on();
+                Ok(resident.live())
+            }
+            _ => Err(UNPREPARED),
+        }
+    }
 }
 
 impl<R: Resident> Instance for Reused<R> {
@@ -178,21 +210,17 @@ impl<R: Resident> Instance for Reused<R> {
 
     #[inline]
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        match &mut *self.resident {
-            Some(resident) if self.state != CallState::Idle => {
-                if std::mem::replace(&mut self.state, CallState::Used) == CallState::Prepared
-                    && self.used_on.is_noted()
-                {
-                    // SAFETY: `prepare` left the instance clean, and nobody else could write
-                    // since. `used_on` notices the use on several threads; the rest is what
-                    // the strategy asks of hosts.
-                    resident.with_resetter(|mut resetter| unsafe { resetter.begin_use() });
-                }
-                self.used_on.go_on();
-                abi::invoke(resident.live(), export, input, output)
-            }
-            _ => Err(UNPREPARED),
-        }
+        abi::invoke(self.begin()?, export, input, output)
+    }
+
+    fn invoke_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        abi::invoke_with(self.begin()?, export, input, output, options)
     }
 
     #[inline]

@@ -3,9 +3,11 @@
 use crate::config::Config;
 use crate::contract::Exports;
 use crate::error::{Error, Result};
+use crate::functions::HostFunction;
 use crate::guest::{GuestModule, ModuleInfo};
 use crate::host::HostState;
 use crate::strategy::Strategy;
+use std::sync::Arc;
 
 /// A guest loaded under one strategy.
 pub struct LoadedGuest {
@@ -19,19 +21,26 @@ pub struct LoadedGuest {
     pub config: Config,
     /// Its exported functions.
     pub exports: Exports,
+    /// A host function for each of its imports, in order.
+    pub functions: Box<[Arc<HostFunction>]>,
 }
 
 impl LoadedGuest {
     /// Keeps what the instances need.
-    #[must_use]
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingImports`].
     pub fn new(
         engine: &'static str,
         guest: &GuestModule,
         strategy: Strategy,
         config: &Config,
-    ) -> Self {
+    ) -> Result<Self> {
         let exports = Exports::of(guest);
-        Self { engine, guest: guest.clone(), strategy, config: config.clone(), exports }
+        let functions = config.functions.resolve(&guest.info().imports, config.imports)?;
+        let (guest, config) = (guest.clone(), config.clone());
+        Ok(Self { engine, guest, strategy, config, exports, functions })
     }
 
     /// The description of the module.

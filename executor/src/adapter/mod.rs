@@ -28,7 +28,7 @@ mod snapshot;
 mod stack;
 
 pub use crate::pool::{admit, admit_if, loaded};
-pub use calls::{HostCaller, answer, host_function};
+pub use calls::{HostCaller, answer};
 pub use content::{CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
 pub use guest::LoadedGuest;

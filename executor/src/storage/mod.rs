@@ -17,20 +17,16 @@
 //! in the high half. A result is the place of a block that the host's allocator made; the guest
 //! frees it. The host keeps the state: a clean instance has the same storage as the one before it.
 //!
-//! A host without a [`Storage`] in its [`Config`](crate::Config) traps like one that does not have
-//! the imports.
+//! [`functions`] is the table of these functions over a [`Storage`].
 
-mod answer;
-mod function;
+mod functions;
 #[cfg(test)]
 mod tests;
 
-pub use function::Function;
-
-pub(crate) use answer::{Answer, answer};
+pub use functions::functions;
 
 /// Keys and values, sorted by key. All instances of a module use the same one, on any thread.
-/// After a panic the guest's call ends in a trap, as after an error.
+/// An error is a trap of the guest.
 pub trait Storage: Send + Sync {
     /// The value of a key.
     ///

@@ -6,19 +6,23 @@ use super::function::Function;
 use super::guest::{Buffer, Guest, offset};
 use super::poll::poll;
 use super::stat::{WRITE, write_entries, write_stat};
+use super::Settings;
 use super::state::{Descriptor, STEP, State};
-use crate::host::Parameters;
+use super::streams::Streams;
+use crate::Value;
+use crate::functions::{self, HostCall};
+use crate::host::HostState;
 use crate::outcome::{Trap, TrapKind};
+use std::sync::LazyLock;
 
 /// Name of the directory that is handed in.
 const ROOT: &[u8] = b"/";
 /// Bytes that are read from a file at once. They pass through the host's memory, because the
 /// kernel must not write to pages of the guest that are tracked.
 const CHUNK: usize = 64 << 10;
-/// Bits of `path_open`: create, must be a directory, must not exist, truncate.
 /// Bytes of standard error that one call writes at most: each line is a call of the host's log.
 const MOST_ERRORS: u32 = 64 << 10;
-
+/// Bits of `path_open`: create, must be a directory, must not exist, truncate.
 const CREATE: u32 = 1;
 const DIRECTORY: u32 = 2;
 const EXCLUSIVE: u32 = 4;
@@ -29,24 +33,45 @@ const TRUNCATE: u32 = 8;
 /// # Errors
 ///
 /// `proc_exit` ends the guest.
-pub(crate) fn answer(
-    state: &mut State,
-    input: &[u8],
-    memory: &mut [u8],
-    function: Function,
-    parameters: &Parameters,
-) -> Result<u32, Trap> {
+pub(super) fn answer(call: &mut HostCall<'_>, function: Function) -> Result<(), Trap> {
+    let mut parameters = Parameters::default();
+    for (place, value) in parameters.iter_mut().zip(call.params()) {
+        *place = match *value {
+            Value::I32(value) => value.cast_unsigned().into(),
+            Value::I64(value) => value.cast_unsigned(),
+            _ => 0,
+        };
+    }
+    let (memory, host) = call.memory_and_host();
     if function == Function::ProcExit {
-        state.end();
+        host.streams().end();
         return Err(TrapKind::Exit { code: parameters[0] as i32 }.into());
     }
-    let mut call = Call { state, input, guest: Guest(memory), parameters };
-    Ok(call.run(function).map_or_else(|errno| errno as u32, |()| 0))
+    host.streams();
+    let HostState { states, streams, settings, input, .. } = host;
+    let Some(streams) = streams else { return Ok(()) };
+    let nothing = Settings::default();
+    let settings = settings.as_deref().unwrap_or(&nothing);
+    let state = states.get(&STATE).get_or_insert_with(|| State::new(settings));
+    let parameters = &parameters;
+    let guest = Guest(memory);
+    let mut running = Call { state, streams, settings, input, guest, parameters };
+    let errno = running.run(function).map_or_else(|errno| errno as i32, |()| 0);
+    call.give(&[Value::I32(errno)])
 }
+
+/// The state of each instance, which its first call makes.
+static STATE: LazyLock<functions::State<Option<State>>> =
+    LazyLock::new(|| functions::State::new(None));
+
+/// Parameters of a call, zero-extended, in order; unused places are zero.
+type Parameters = [u64; 9];
 
 /// One call of a function.
 struct Call<'a> {
     state: &'a mut State,
+    streams: &'a mut Streams,
+    settings: &'a Settings,
     input: &'a [u8],
     guest: Guest<'a>,
     parameters: &'a Parameters,
@@ -174,9 +199,9 @@ impl Call<'_> {
     }
 
     /// Writes texts, each ended by a zero, and an array of their addresses.
-    fn texts(&mut self, texts: fn(&super::Settings) -> Vec<String>) -> Answer<()> {
+    fn texts(&mut self, texts: fn(&Settings) -> Vec<String>) -> Answer<()> {
         let (mut pointers, mut place) = (self.narrow(0), self.narrow(1));
-        for text in texts(&self.state.settings) {
+        for text in texts(self.settings) {
             self.guest.write_u32(pointers, place)?;
             self.guest.write(place, text.as_bytes())?;
             place = offset(place, u32::try_from(text.len()).map_err(|_| Errno::TooBig)?)?;
@@ -187,8 +212,8 @@ impl Call<'_> {
     }
 
     /// Writes the number of texts, and of their bytes with the zeros.
-    fn sizes(&mut self, texts: fn(&super::Settings) -> Vec<String>) -> Answer<()> {
-        let texts = texts(&self.state.settings);
+    fn sizes(&mut self, texts: fn(&Settings) -> Vec<String>) -> Answer<()> {
+        let texts = texts(self.settings);
         let bytes: usize = texts.iter().map(|text| text.len() + 1).sum();
         let narrow = |size: usize| u32::try_from(size).map_err(|_| Errno::TooBig);
         self.guest.write_u32(self.narrow(0), narrow(texts.len())?)?;
@@ -213,11 +238,11 @@ impl Call<'_> {
     fn read_input(&mut self, buffers: &[Buffer]) -> Answer<u32> {
         let mut read = 0;
         for buffer in buffers {
-            let rest = self.input.get(self.state.taken..).unwrap_or_default();
+            let rest = self.input.get(self.streams.taken..).unwrap_or_default();
             let place = self.guest.bytes_mut(*buffer)?;
             let count = place.len().min(rest.len());
             place[..count].copy_from_slice(&rest[..count]);
-            self.state.taken += count;
+            self.streams.taken += count;
             read += count as u32;
         }
         Ok(read)
@@ -253,7 +278,7 @@ impl Call<'_> {
         };
         let buffers = self.guest.buffers(self.narrow(1), self.narrow(2))?;
         let total: u32 = buffers.iter().map(|(_, length)| length).sum();
-        if is_output && !self.state.has_room(total) {
+        if is_output && !self.streams.has_room(total) {
             return Err(Errno::FileTooLarge);
         }
         // Of the rest the guest is told that it was not written.
@@ -264,9 +289,9 @@ impl Call<'_> {
             written += length;
             let bytes = self.guest.bytes((place, length))?;
             if is_output {
-                self.state.write(bytes);
+                self.streams.write(bytes);
             } else {
-                self.state.complain(bytes);
+                self.streams.complain(bytes);
             }
         }
         self.guest.write_u32(self.narrow(3), written)
@@ -300,7 +325,7 @@ impl Call<'_> {
     }
 }
 
-fn variables(settings: &super::Settings) -> Vec<String> {
+fn variables(settings: &Settings) -> Vec<String> {
     settings.environment.iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 

@@ -7,26 +7,23 @@ macro_rules! functions {
     ($($function:ident $name:literal ($($param:ident),*);)*) => {
         /// A function of WASI preview 1.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[allow(missing_docs, reason = "the names are WASI's own")]
-        pub enum Function {
+        pub(super) enum Function {
             $($function,)*
         }
 
         impl Function {
             /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$function,)*];
+            pub(super) const ALL: &[Self] = &[$(Self::$function,)*];
 
             /// The import's name.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
+            pub(super) const fn name(self) -> &'static str {
                 match self {
                     $(Self::$function => $name,)*
                 }
             }
 
             /// Types of the parameters.
-            #[must_use]
-            pub const fn params(self) -> &'static [ValueType] {
+            const fn params(self) -> &'static [ValueType] {
                 match self {
                     $(Self::$function => &[$($param),*],)*
                 }
@@ -87,15 +84,8 @@ functions! {
 impl Function {
     /// The import's type. All functions return an error code, except `proc_exit`, which never
     /// returns.
-    #[must_use]
-    pub fn signature(self) -> Signature {
+    pub(super) fn signature(self) -> Signature {
         let results: &[ValueType] = if self == Self::ProcExit { &[] } else { &[I32] };
         Signature::new(self.params(), results)
-    }
-
-    /// The function of a name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|function| function.name() == name)
     }
 }

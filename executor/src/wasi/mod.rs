@@ -18,9 +18,8 @@
 //! Programs of preview 2 are components. A backend that runs them gives them the same: clocks
 //! ([`EPOCH`], [`STEP`]), random numbers ([`SEED`]) and [`Lines`] of standard error.
 //!
-//! [`Function`] lists all functions. [`HostFunction::find`](crate::host::HostFunction::find)
-//! finds them, and [`HostState::answer`](crate::host::HostState::answer) answers all of them, so a
-//! backend needs one host function of untyped parameters.
+//! [`functions`] is the table of the functions; [`Functions::standard`](crate::Functions::standard)
+//! has them.
 
 mod answer;
 mod errno;
@@ -30,16 +29,31 @@ mod guest;
 mod poll;
 mod stat;
 mod state;
+mod streams;
 #[cfg(test)]
 mod tests;
 
 pub use files::Directory;
-pub use function::Function;
-pub use state::{EPOCH, Lines, MOST_OUTPUT, SEED, STEP};
+pub use state::{EPOCH, SEED, STEP};
+pub use streams::{Lines, MOST_OUTPUT};
 pub use touchstone_guest::imports::{START, WASI as MODULE, is_command};
 
-pub(crate) use answer::answer;
-pub(crate) use state::State;
+pub(crate) use streams::Streams;
+
+use crate::Functions;
+use function::Function;
+
+/// The functions of WASI preview 1, of the import module `wasi_snapshot_preview1`.
+#[must_use]
+pub fn functions() -> Functions {
+    let mut functions = Functions::none();
+    for function in Function::ALL {
+        functions.add(MODULE, function.name(), function.signature(), |call| {
+            answer::answer(call, *function)
+        });
+    }
+    functions
+}
 
 /// Settings of programs, beside their input.
 #[derive(Debug, Clone, Default)]

@@ -71,7 +71,7 @@ impl Engine for Template {
     ) -> Result<Box<dyn Module>> {
         admit(self, strategy, guest, config)?;
         let module: &wasmi::Module = artifact.open(self, guest, strategy, config)?;
-        let guest = LoadedGuest::new(ID, guest, strategy, config);
+        let guest = LoadedGuest::new(ID, guest, strategy, config)?;
         let shared = Arc::new(ModuleData { guest, module: module.clone() });
         let effective = EffectiveConfig::new().with("execution", "interpreted");
         let module = LoadedModule::fresh::<LiveInstance>(&shared.guest, &shared, effective);

@@ -4,12 +4,12 @@ use crate::ID;
 use std::sync::Arc;
 use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::{self, Disposable, HostCaller, LoadedGuest};
-use touchstone_executor::guest::{FunctionImport, MEMORY};
-use touchstone_executor::host::{HostState, parameters};
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, TrapKind, Value};
+use touchstone_executor::guest::MEMORY;
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, HostFunction, Reference, Result, Signature, Trap, TrapKind, Value};
 use wasmi::errors::{ErrorKind, HostError, InstantiationError::ElementSegmentDoesNotFit};
 use wasmi::{Caller, Extern, F32, F64, Func, FuncType, Instance, Memory, Nullable, Store};
-use wasmi::{TrapCode as Code, Val, ValType};
+use wasmi::{TrapCode as Code, Val};
 
 pub(crate) struct ModuleData {
     pub(crate) guest: LoadedGuest,
@@ -30,9 +30,11 @@ impl Disposable for LiveInstance {
 
     fn new(shared: &Arc<ModuleData>, _: Option<()>) -> Result<Self> {
         let mut store = Store::new(shared.module.engine(), shared.guest.new_host());
-        let imports = shared.module.imports().zip(&shared.guest.info().imports);
+        let imports = shared.module.imports().zip(&shared.guest.functions);
         let imports: Vec<Extern> = imports
-            .filter_map(|(import, known)| Some(define(&mut store, import.ty().func()?, known)))
+            .filter_map(|(import, function)| {
+                Some(define(&mut store, import.ty().func()?, function))
+            })
             .collect();
         let instance = Instance::new(&mut store, &shared.module, &imports)
             .map_err(|error| Error::of_instantiation(find_trap("instantiate the module", error)))?;
@@ -75,22 +77,13 @@ impl Live for LiveInstance {
     }
 }
 
-/// A host function, or a stub that traps with the import's name.
-fn define(store: &mut Store<HostState>, ty: &FuncType, import: &FunctionImport) -> Extern {
-    let function = adapter::host_function(import);
-    let is_long = matches!(ty.results(), [ValType::I64]);
+/// The host function of an import.
+fn define(store: &mut Store<HostState>, ty: &FuncType, function: &Arc<HostFunction>) -> Extern {
+    let function = Arc::clone(function);
     let answer = move |guest: Caller<'_, HostState>, params: &[Val], results: &mut [Val]| {
-        let function = function.clone().map_err(carry)?;
-        let numbers = parameters(params.iter().map(|value| match value {
-            Val::I32(value) => value.cast_unsigned().into(),
-            Val::I64(value) => value.cast_unsigned(),
-            _ => 0,
-        }));
-        let number =
-            adapter::answer(&mut WaitingGuest(guest), function, &numbers).map_err(carry)?;
-        let number = if is_long { Val::I64(number as i64) } else { Val::I32(number as i32) };
-        results.iter_mut().for_each(|result| *result = number.clone());
-        Ok(())
+        let give = |place: usize, value: Value| results[place] = to_wasmi(&value);
+        let params = params.iter().map(from_wasmi);
+        adapter::answer(&mut WaitingGuest(guest), &function, params, give).map_err(carry)
     };
     Func::new(store, ty.clone(), answer).into()
 }

@@ -1,21 +1,21 @@
-//! The imports of a module: host functions, and stubs for functions that this host does not have.
+//! The imports of a module, answered by host functions.
 
 use crate::home::StoreState;
+use crate::running::{from_wasmi, to_wasmi};
 use crate::trap::carry;
 use std::sync::Arc;
 use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::guest::{FunctionImport, MEMORY};
-use touchstone_executor::host::{HostFunction, HostState, parameters};
-use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
-use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, Val, ValType};
+use touchstone_executor::guest::MEMORY;
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, HostFunction, HostValue, Result, Trap, Value};
+use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, ValType};
 
 /// The imports of a module, in its order.
 pub(crate) struct Imports(Vec<Import>);
 
 enum Import {
     Memory,
-    Host(HostFunction),
-    Missing { name: Arc<(String, String)>, ty: FuncType },
+    Function(Arc<HostFunction>, FuncType),
 }
 
 impl Imports {
@@ -23,24 +23,17 @@ impl Imports {
     pub(crate) fn of(
         engine: &'static str,
         module: &wasmi::Module,
-        functions: &[FunctionImport],
+        functions: &[Arc<HostFunction>],
     ) -> Result<Self> {
+        let refuse = || Error::runtime(engine, "link the module")("it imports a table or a global");
         let mut functions = functions.iter();
         let decide = |import: wasmi::ImportType<'_>| match import.ty() {
             ExternType::Memory(_) => Ok(Import::Memory),
             ExternType::Func(ty) => {
-                let (module, name) = (import.module(), import.name());
-                let signature = functions.next().and_then(|known| known.signature.as_ref());
-                let host = signature.and_then(|found| HostFunction::find(module, name, found));
-                Ok(host.map_or_else(
-                    || Import::Missing {
-                        name: Arc::new((module.to_owned(), name.to_owned())),
-                        ty: ty.clone(),
-                    },
-                    Import::Host,
-                ))
+                let function = functions.next().ok_or_else(refuse)?;
+                Ok(Import::Function(Arc::clone(function), ty.clone()))
             }
-            _ => Err(Error::runtime(engine, "link the module")("it imports a table or a global")),
+            _ => Err(refuse()),
         };
         module.imports().map(decide).collect::<Result<_>>().map(Self)
     }
@@ -56,79 +49,87 @@ impl Imports {
             .filter_map(|import| {
                 Some(match import {
                     Import::Memory => Extern::Memory(memory?),
-                    Import::Host(function) => Extern::Func(host_function(store, *function)),
-                    Import::Missing { name, ty } => Extern::Func(missing(store, name, ty)),
+                    Import::Function(function, ty) => {
+                        Extern::Func(define(store, Arc::clone(function), ty))
+                    }
                 })
             })
             .collect()
     }
 }
 
-fn missing(
-    store: &mut StoreContextMut<'_, StoreState>,
-    name: &Arc<(String, String)>,
-    ty: &FuncType,
-) -> Func {
-    let name = Arc::clone(name);
-    Func::new(store, ty.clone(), move |_, _, _| {
-        let (module, name) = (*name).clone();
-        Err(carry(TrapKind::MissingImport { module, name }))
-    })
-}
-
 type Guest<'a> = Caller<'a, StoreState>;
 
-fn host_function(store: &mut StoreContextMut<'_, StoreState>, function: HostFunction) -> Func {
-    let answer = move |guest: Guest<'_>, numbers: [u64; 3]| {
-        adapter::answer(&mut WaitingGuest(guest), function, &parameters(numbers)).map_err(carry)
+/// A Rust type of a WebAssembly type.
+macro_rules! number {
+    (I32) => { i32 };
+    (I64) => { i64 };
+}
+
+/// A typed closure around a host function.
+macro_rules! wrap {
+    ($store:ident, $function:ident, (), $($name:ident $ty:ident)*) => {
+        Func::wrap($store, move |guest: Guest<'_>, $($name: number!($ty)),*| {
+            let params = [$(Value::$ty($name)),*];
+            adapter::answer(&mut WaitingGuest(guest), &$function, params, |_, _| ()).map_err(carry)
+        })
     };
-    match function {
-        HostFunction::Malloc => Func::wrap(store, move |guest: Guest<'_>, size: u32| {
-            answer(guest, [size.into(), 0, 0]).map(|pointer| pointer as u32)
-        }),
-        HostFunction::Free => Func::wrap(store, move |guest: Guest<'_>, pointer: u32| {
-            answer(guest, [pointer.into(), 0, 0]).map(drop)
-        }),
-        HostFunction::MaxLogLevel => {
-            Func::wrap(store, |guest: Guest<'_>| guest.data().host.max_log_level())
-        }
-        HostFunction::Log => {
-            Func::wrap(store, move |guest: Guest<'_>, level: u32, target: u64, message: u64| {
-                answer(guest, [level.into(), target, message]).map(drop)
-            })
-        }
-        HostFunction::InputLength => {
-            Func::wrap(store, |guest: Guest<'_>| guest.data().host.input_len())
-        }
-        HostFunction::Input => Func::wrap(store, move |guest: Guest<'_>, pointer: u64| {
-            answer(guest, [pointer, 0, 0]).map(drop)
-        }),
-        HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, function),
+    ($store:ident, $function:ident, ($result:ident), $($name:ident $ty:ident)*) => {
+        Func::wrap($store, move |guest: Guest<'_>, $($name: number!($ty)),*| {
+            let params = [$(Value::$ty($name)),*];
+            let mut result: $result = 0;
+            let give = |_, value| result = $result::from_value(value).unwrap_or_default();
+            adapter::answer(&mut WaitingGuest(guest), &$function, params, give).map_err(carry)?;
+            Ok::<_, wasmi::Error>(result)
+        })
+    };
+}
+
+/// A function in a store. wasmi allocates in each call of a function whose types it knows only as
+/// values, so that those of up to three integers are typed.
+fn define(
+    store: &mut StoreContextMut<'_, StoreState>,
+    function: Arc<HostFunction>,
+    ty: &FuncType,
+) -> Func {
+    /// Picks the closure of a signature.
+    macro_rules! typed {
+        ($($($param:ident)*;)*) => {
+            match (ty.params(), ty.results()) {
+                $(
+                    ([$(ValType::$param),*], []) => typed!(@ () $($param)*),
+                    ([$(ValType::$param),*], [ValType::I32]) => typed!(@ (i32) $($param)*),
+                    ([$(ValType::$param),*], [ValType::I64]) => typed!(@ (i64) $($param)*),
+                )*
+                _ => untyped(store, function, ty),
+            }
+        };
+        (@ $result:tt) => { wrap!(store, function, $result,) };
+        (@ $result:tt $a:ident) => { wrap!(store, function, $result, a $a) };
+        (@ $result:tt $a:ident $b:ident) => { wrap!(store, function, $result, a $a b $b) };
+        (@ $result:tt $a:ident $b:ident $c:ident) => {
+            wrap!(store, function, $result, a $a b $b c $c)
+        };
+    }
+    typed! {
+        ;
+        I32; I64;
+        I32 I32; I32 I64; I64 I32; I64 I64;
+        I32 I32 I32; I32 I32 I64; I32 I64 I32; I32 I64 I64;
+        I64 I32 I32; I64 I32 I64; I64 I64 I32; I64 I64 I64;
     }
 }
 
 /// A function with parameters of any number and type.
-fn untyped(store: &mut StoreContextMut<'_, StoreState>, function: HostFunction) -> Func {
-    let Signature { params, results } = function.signature();
-    let number = |ty: &ValueType| match ty {
-        ValueType::I64 => ValType::I64,
-        _ => ValType::I32,
-    };
-    let ty = FuncType::new(params.iter().map(number), results.iter().map(number));
-    Func::new(store, ty, move |guest: Guest<'_>, params, places| {
-        let values = parameters(params.iter().map(|value| match value {
-            Val::I32(value) => value.cast_unsigned().into(),
-            Val::I64(value) => value.cast_unsigned(),
-            _ => 0,
-        }));
-        let result = adapter::answer(&mut WaitingGuest(guest), function, &values).map_err(carry)?;
-        for (place, ty) in places.iter_mut().zip(&results) {
-            *place = match ty {
-                ValueType::I64 => Val::I64(result.cast_signed()),
-                _ => Val::I32(result as i32),
-            };
-        }
-        Ok(())
+fn untyped(
+    store: &mut StoreContextMut<'_, StoreState>,
+    function: Arc<HostFunction>,
+    ty: &FuncType,
+) -> Func {
+    Func::new(store, ty.clone(), move |guest: Guest<'_>, params, places| {
+        let give = |place: usize, value| places[place] = to_wasmi(value);
+        let params = params.iter().map(from_wasmi);
+        adapter::answer(&mut WaitingGuest(guest), &function, params, give).map_err(carry)
     })
 }
 

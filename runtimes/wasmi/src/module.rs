@@ -34,12 +34,10 @@ pub(crate) fn load(
     strategy: Strategy,
     config: &Config,
 ) -> Result<LoadedModule<SharedModule>> {
-    let shared = Arc::new(SharedModule {
-        guest: LoadedGuest::new(engine, guest, strategy, config),
-        codes: Arc::clone(codes),
-        imports: Imports::of(engine, &codes.first().module, &guest.info().imports)?,
-        content: CleanContent::of(guest, strategy)?,
-    });
+    let (content, codes) = (CleanContent::of(guest, strategy)?, Arc::clone(codes));
+    let guest = LoadedGuest::new(engine, guest, strategy, config)?;
+    let imports = Imports::of(engine, &codes.first().module, &guest.functions)?;
+    let shared = Arc::new(SharedModule { guest, codes, imports, content });
     Ok(match strategy.instance {
         InstanceFrom::Reuse => {
             let effective = reuse::describe(&shared);

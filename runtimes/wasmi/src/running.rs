@@ -69,7 +69,7 @@ impl Running {
             let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
             let fuel = u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE);
             home.store().set_fuel(fuel).map_err(failed)?;
-            home.state().clock = Clock::start(shared.guest.config.deadline);
+            home.state().clock = Clock::start(shared.guest.config.deadline, None);
         }
         let lent = home.state().memory;
         let mut store = home.store();
@@ -155,7 +155,7 @@ fn metered(
     results: &mut [Val],
     deadline: Duration,
 ) -> Result<(), wasmi::Error> {
-    store.data_mut().clock = Clock::start(Some(deadline));
+    store.data_mut().clock = Clock::start(Some(deadline), None);
     store.set_fuel(SLICE)?;
     let mut call = func.call_resumable(&mut store, params, results)?;
     loop {
@@ -254,7 +254,7 @@ impl Live for Running {
     }
 }
 
-fn to_wasmi(value: Value) -> Val {
+pub(crate) fn to_wasmi(value: Value) -> Val {
     match value {
         Value::I32(value) => Val::I32(value),
         Value::I64(value) => Val::I64(value),
@@ -267,7 +267,7 @@ fn to_wasmi(value: Value) -> Val {
     }
 }
 
-fn from_wasmi(value: &Val) -> Value {
+pub(crate) fn from_wasmi(value: &Val) -> Value {
     match value {
         Val::I32(value) => Value::I32(*value),
         Val::I64(value) => Value::I64(*value),

@@ -1,0 +1,285 @@
+//! Host functions: what a guest's imports are answered by.
+//!
+//! A host makes a table of [`Functions`] and passes it in [`Config`](crate::Config). Every engine,
+//! strategy and calling convention answers imports from this table. The functions of Substrate's
+//! allocator, of the log, of the input and of WASI are such tables too:
+//! [`Functions::standard`] has them, [`storage::functions`](crate::storage::functions) has those of
+//! a storage.
+
+mod call;
+mod closure;
+mod standard;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use call::HostCall;
+pub use closure::{HostClosure, HostResults, HostValue};
+pub use state::State;
+
+pub(crate) use state::States;
+
+use crate::error::{Error, Result};
+use crate::outcome::{Trap, TrapKind};
+use crate::text;
+use crate::{Signature, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+use touchstone_guest::FunctionImport;
+
+/// The code of a host function.
+type Body = dyn Fn(&mut HostCall<'_>) -> Result<(), Trap> + Send + Sync;
+
+/// One host function, or the stub of an import that the host does not have.
+pub struct HostFunction {
+    module: String,
+    name: String,
+    signature: Signature,
+    body: Box<Body>,
+}
+
+impl HostFunction {
+    /// The module that it is imported from.
+    #[must_use]
+    pub fn module(&self) -> &str {
+        &self.module
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    #[inline]
+    pub(crate) fn run(&self, call: &mut HostCall<'_>) -> Result<(), Trap> {
+        (self.body)(call)
+    }
+
+    /// The trap of this function with a reason.
+    pub(crate) fn refuse(&self, reason: impl fmt::Display) -> Trap {
+        TrapKind::HostFunction { name: self.name.clone(), reason: reason.to_string() }.into()
+    }
+
+    fn stub(
+        import: &FunctionImport,
+        body: impl Fn(&mut HostCall<'_>) -> Result<(), Trap> + Send + Sync + 'static,
+    ) -> Self {
+        let FunctionImport { module, name, signature } = import.clone();
+        Self { module, name, signature: signature.unwrap_or_default(), body: Box::new(body) }
+    }
+}
+
+impl fmt::Debug for HostFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { module, name, signature, .. } = self;
+        write!(f, "{module}.{name}: {signature}")
+    }
+}
+
+/// The answer to imports that no host function answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum Imports {
+    /// Loading the module fails with [`Error::MissingImports`], which names all of them.
+    #[default]
+    Error,
+    /// A stub that ends the call with [`TrapKind::MissingImport`].
+    Trap,
+    /// A stub that does nothing and returns zeros and null references.
+    Zero,
+}
+
+/// A table of host functions. A clone shares the functions.
+///
+/// ```
+/// use touchstone_executor::{Config, Functions, HostCall, State};
+///
+/// let calls = State::new(0_u32);
+/// let mut functions = Functions::standard();
+/// functions.wrap("env", "add", |_: &mut HostCall<'_>, a: i32, b: i32| Ok(a.wrapping_add(b)));
+/// functions.wrap("env", "count", move |call: &mut HostCall<'_>| {
+///     let calls = call.state(&calls);
+///     *calls += 1;
+///     Ok(*calls)
+/// });
+/// let config = Config { functions, ..Config::default() };
+/// # assert!(config.functions.find("env", "add").is_some());
+/// ```
+#[derive(Clone, Default)]
+pub struct Functions {
+    modules: Arc<BTreeMap<String, BTreeMap<String, Arc<HostFunction>>>>,
+}
+
+impl Functions {
+    /// An empty table.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The functions that the calling conventions need: the host's allocator, log and input of the
+    /// import module `env`, and WASI preview 1.
+    #[must_use]
+    pub fn standard() -> Self {
+        static STANDARD: LazyLock<Functions> = LazyLock::new(|| {
+            let mut functions = standard::functions();
+            functions.extend(&crate::wasi::functions());
+            functions
+        });
+        STANDARD.clone()
+    }
+
+    /// Adds a function of any signature. It replaces one of the same name.
+    ///
+    /// ```
+    /// use touchstone_executor::{Functions, Signature, Value, ValueType};
+    ///
+    /// let signature = Signature::new(&[ValueType::F64], &[ValueType::F64]);
+    /// Functions::none().add("math", "negate", signature, |call| match *call.params() {
+    ///     [Value::F64(bits)] => call.give(&[Value::F64((-f64::from_bits(bits)).to_bits())]),
+    ///     _ => Err(call.refuse("one number is expected")),
+    /// });
+    /// ```
+    pub fn add(
+        &mut self,
+        module: &str,
+        name: &str,
+        signature: Signature,
+        body: impl Fn(&mut HostCall<'_>) -> Result<(), Trap> + Send + Sync + 'static,
+    ) -> &mut Self {
+        let (module, name) = (module.to_owned(), name.to_owned());
+        self.insert(Arc::new(HostFunction { module, name, signature, body: Box::new(body) }))
+    }
+
+    /// Adds a closure whose parameters and result are numbers. It replaces a function of the same
+    /// name. The closure's first parameter is the call; its type has to be written out.
+    pub fn wrap<P, R>(
+        &mut self,
+        module: &str,
+        name: &str,
+        closure: impl HostClosure<P, R>,
+    ) -> &mut Self {
+        let signature = closure.signature();
+        self.add(module, name, signature, move |call| closure.run(call))
+    }
+
+    /// Adds all functions of another table. They replace those of the same names.
+    pub fn extend(&mut self, others: &Self) -> &mut Self {
+        for function in others.iter() {
+            self.insert(Arc::clone(function));
+        }
+        self
+    }
+
+    /// The same table with the functions of another one.
+    #[must_use]
+    pub fn with(mut self, others: &Self) -> Self {
+        self.extend(others);
+        self
+    }
+
+    fn insert(&mut self, function: Arc<HostFunction>) -> &mut Self {
+        let modules = Arc::make_mut(&mut self.modules);
+        let names = modules.entry(function.module.clone()).or_default();
+        names.insert(function.name.clone(), function);
+        self
+    }
+
+    /// The function of a name.
+    #[must_use]
+    pub fn find(&self, module: &str, name: &str) -> Option<&Arc<HostFunction>> {
+        self.modules.get(module)?.get(name)
+    }
+
+    /// All functions, sorted by module and name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<HostFunction>> {
+        self.modules.values().flat_map(BTreeMap::values)
+    }
+
+    /// The function of an import, if name and type fit.
+    #[must_use]
+    pub fn answer(&self, import: &FunctionImport) -> Option<&Arc<HostFunction>> {
+        let found = self.find(&import.module, &import.name)?;
+        (import.signature.as_ref() == Some(&found.signature)).then_some(found)
+    }
+
+    /// A function for each import, in order: the host's, or a stub.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingImports`], if stubs are not wanted.
+    pub fn resolve(
+        &self,
+        imports: &[FunctionImport],
+        missing: Imports,
+    ) -> Result<Box<[Arc<HostFunction>]>> {
+        if missing == Imports::Error {
+            let lacking: Vec<_> =
+                imports.iter().filter(|import| self.answer(import).is_none()).collect();
+            if !lacking.is_empty() {
+                return Err(self.missing(&lacking));
+            }
+        }
+        let resolved = imports.iter().map(|import| match self.answer(import) {
+            Some(function) => Arc::clone(function),
+            None => Arc::new(stub(import, missing)),
+        });
+        Ok(resolved.collect())
+    }
+
+    fn missing(&self, imports: &[&FunctionImport]) -> Error {
+        let described = imports.iter().map(|import| {
+            let ty = import.signature.as_ref().map_or_else(
+                || "with references of types that no host can pass".to_owned(),
+                ToString::to_string,
+            );
+            let known = self.find(&import.module, &import.name);
+            let remark = match known {
+                Some(function) => format!("; the host's has the type {}", function.signature),
+                None => text::near(&self.similar(import)),
+            };
+            let (module, name) = (text::name(&import.module), text::name(&import.name));
+            format!("{module}.{name} {ty}{remark}")
+        });
+        Error::MissingImports { imports: described.collect() }
+    }
+
+    /// Names like that of an import, with their modules.
+    fn similar(&self, import: &FunctionImport) -> Vec<String> {
+        let wanted = format!("{}.{}", import.module, import.name);
+        let names: Vec<_> = self.iter().map(|f| format!("{}.{}", f.module, f.name)).collect();
+        text::similar(&wanted, names.iter().map(String::as_str)).into_iter().take(1).collect()
+    }
+}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+fn stub(import: &FunctionImport, missing: Imports) -> HostFunction {
+    match (missing, &import.signature) {
+        // The results are zeros unless the body gives others.
+        (Imports::Zero, Some(_)) => HostFunction::stub(import, |_| Ok(())),
+        _ => {
+            let (module, name) = (import.module.clone(), import.name.clone());
+            let trap = Trap::from(TrapKind::MissingImport { module, name });
+            HostFunction::stub(import, move |_| Err(trap.clone()))
+        }
+    }
+}
+
+/// `true` if each value has the type in its place.
+pub(crate) fn fit(values: &[Value], types: &[crate::ValueType]) -> bool {
+    values.iter().map(|value| value.ty()).eq(types.iter().copied())
+}

@@ -1,0 +1,166 @@
+//! Closures with typed parameters as host functions.
+
+use super::HostCall;
+use crate::outcome::Trap;
+use crate::{Signature, Value, ValueType};
+
+/// A number or vector that a closure takes or gives.
+pub trait HostValue: Copy {
+    /// Its WebAssembly type.
+    const TYPE: ValueType;
+
+    /// Takes it out of a value; `None` if that has another type.
+    fn from_value(value: Value) -> Option<Self>;
+
+    /// Makes a value of it.
+    fn into_value(self) -> Value;
+}
+
+macro_rules! host_values {
+    ($($ty:ty: $kind:ident, $from:expr, $into:expr;)*) => {
+        $(impl HostValue for $ty {
+            const TYPE: ValueType = ValueType::$kind;
+
+            #[inline]
+            fn from_value(value: Value) -> Option<Self> {
+                match value {
+                    Value::$kind(value) => Some($from(value)),
+                    _ => None,
+                }
+            }
+
+            #[inline]
+            fn into_value(self) -> Value {
+                Value::$kind($into(self))
+            }
+        })*
+    };
+}
+
+host_values! {
+    i32: I32, std::convert::identity, std::convert::identity;
+    u32: I32, i32::cast_unsigned, u32::cast_signed;
+    i64: I64, std::convert::identity, std::convert::identity;
+    u64: I64, i64::cast_unsigned, u64::cast_signed;
+    f32: F32, f32::from_bits, f32::to_bits;
+    f64: F64, f64::from_bits, f64::to_bits;
+    u128: V128, std::convert::identity, std::convert::identity;
+}
+
+/// The results of a closure: nothing, one value, or up to three.
+pub trait HostResults {
+    /// Their types.
+    fn types() -> Vec<ValueType>;
+
+    /// Puts them into their places.
+    fn give(self, places: &mut [Value]);
+
+    /// Takes them out of values; `None` if number or types are others.
+    fn take(values: &[Value]) -> Option<Self>
+    where
+        Self: Sized;
+}
+
+impl<T: HostValue> HostResults for T {
+    fn types() -> Vec<ValueType> {
+        vec![T::TYPE]
+    }
+
+    #[inline]
+    fn give(self, places: &mut [Value]) {
+        places[0] = self.into_value();
+    }
+
+    fn take(values: &[Value]) -> Option<Self> {
+        match *values {
+            [value] => T::from_value(value),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! host_results {
+    ($($name:ident)*) => {
+        #[allow(non_snake_case, unused_variables, unused_mut, clippy::unused_unit)]
+        impl<$($name: HostValue),*> HostResults for ($($name,)*) {
+            fn types() -> Vec<ValueType> {
+                vec![$($name::TYPE),*]
+            }
+
+            #[inline]
+            fn give(self, places: &mut [Value]) {
+                let ($($name,)*) = self;
+                places.copy_from_slice(&[$($name.into_value()),*]);
+            }
+
+            fn take(values: &[Value]) -> Option<Self> {
+                let mut rest = values.iter();
+                let taken = ($($name::from_value(*rest.next()?)?,)*);
+                rest.next().is_none().then_some(taken)
+            }
+        }
+    };
+}
+
+host_results!();
+host_results!(A);
+host_results!(A B);
+host_results!(A B C);
+
+/// A closure that is a host function: it takes the call and up to nine numbers, and gives
+/// [`HostResults`] or a trap.
+pub trait HostClosure<P, R>: Send + Sync + 'static {
+    /// Its type.
+    fn signature(&self) -> Signature;
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// The closure's trap.
+    fn run(&self, call: &mut HostCall<'_>) -> Result<(), Trap>;
+}
+
+macro_rules! host_closures {
+    ($($name:ident)*) => {
+        #[allow(non_snake_case)]
+        impl<F, R, $($name,)*> HostClosure<($($name,)*), R> for F
+        where
+            F: Fn(&mut HostCall<'_>, $($name),*) -> Result<R, Trap> + Send + Sync + 'static,
+            R: HostResults,
+            $($name: HostValue,)*
+        {
+            fn signature(&self) -> Signature {
+                Signature::new(&[$($name::TYPE),*], &R::types())
+            }
+
+            #[inline]
+            fn run(&self, call: &mut HostCall<'_>) -> Result<(), Trap> {
+                let [$($name),*] = *call.params() else { return Err(call.misfit()) };
+                $(let Some($name) = $name::from_value($name) else { return Err(call.misfit()) };)*
+                let results = self(call, $($name),*)?;
+                call.put(results);
+                Ok(())
+            }
+        }
+    };
+}
+
+host_closures!();
+host_closures!(A);
+host_closures!(A B);
+host_closures!(A B C);
+host_closures!(A B C D);
+host_closures!(A B C D E);
+host_closures!(A B C D E G);
+host_closures!(A B C D E G H);
+host_closures!(A B C D E G H I);
+host_closures!(A B C D E G H I J);
+
+impl HostCall<'_> {
+    /// The error of a backend that passes other values than the import's.
+    #[cold]
+    fn misfit(&self) -> Trap {
+        self.refuse(format!("it was called with other values than its type has: {:?}", self.params()))
+    }
+}
