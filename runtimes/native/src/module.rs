@@ -35,7 +35,7 @@ pub(crate) fn load(
 ) -> Result<NativeModule> {
     let info = guest.info();
     let lacking = |what: &str| Error::unhostable(format!("it has no {what}"));
-    let guest_data = LoadedGuest::new(ID, guest, strategy, config);
+    let guest_data = LoadedGuest::new(ID, guest, strategy, config)?;
     let shared = Arc::new(ModuleData {
         entries: guest_data.exports.iter().map(|export| known.entry(&export.name)).collect(),
         guest: guest_data,

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::{Disposable, Resident};
-use touchstone_executor::guest::MemoryLimits;
+use touchstone_executor::guest::{MemoryLimits, imports};
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
-use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{Memory, ResetterMut};
 use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
 
@@ -129,6 +129,12 @@ impl Hosting<'_> {
         let grown = grow(self.memory, self.limits, pages);
         grown.inspect(|size| call.size.set(*size)).is_some()
     }
+
+    /// Ends the call with the first refusal of the allocator.
+    fn refuse(&mut self, name: &str, error: HeapError) {
+        let (name, reason) = (name.to_owned(), error.to_string());
+        self.refused.get_or_insert(TrapKind::HostFunction { name, reason }.into());
+    }
 }
 
 /// The functions that a guest's code can call.
@@ -145,7 +151,7 @@ extern "C" fn allocate(call: &Call, length: u32) -> u32 {
             Ok(pointer) => return pointer,
             Err(HeapError::NeedsMemory { pages }) if hosting.grow(call, pages) => {}
             Err(error) => {
-                hosting.refused.get_or_insert(HostFunction::Malloc.refuse(error));
+                hosting.refuse(imports::MALLOC, error);
                 return 0;
             }
         }
@@ -154,8 +160,8 @@ extern "C" fn allocate(call: &Call, length: u32) -> u32 {
 
 extern "C" fn free(call: &Call, pointer: u32) {
     let hosting = Hosting::of(call);
-    if let Err(trap) = hosting.host.free(hosting.memory.own_bytes_mut(), pointer) {
-        hosting.refused.get_or_insert(trap);
+    if let Err(error) = hosting.host.free(hosting.memory.own_bytes_mut(), pointer) {
+        hosting.refuse(imports::FREE, error);
     }
 }
 

@@ -84,8 +84,9 @@ impl Caged {
             None => function.call(&mut self.store, params),
             Some(deadline) => limited(function, &mut self.store, params, deadline),
         }));
+        let host = self.desk.take();
         let Ok(ended) = ended else { return panicked() };
-        self.host = self.desk.take();
+        self.host = host;
         ended
     }
 

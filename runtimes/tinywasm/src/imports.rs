@@ -1,18 +1,19 @@
-//! Imports of a module: host functions, and stubs for everything else.
+//! Imports of a module, answered by host functions.
 
 use crate::engine::ID;
 use crate::memory::bytes;
+use crate::running::{from_tinywasm, to_tinywasm};
 use crate::trap::carry;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use tinywasm::types::{FuncType, WasmType, WasmValue};
+use tinywasm::types::{FuncType, WasmValue};
 use tinywasm::{FuncContext, Function, Memory, Store};
 use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::guest::{FunctionImport, HOST_GROW, HOST_SIZE, HOST_SIZED};
+use touchstone_executor::guest::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{HostFunction, HostState, parameters};
-use touchstone_executor::{Error, Result, TrapKind};
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, HostFunction, Result, Value};
 
 /// The instance as host functions see it while the guest runs.
 pub(crate) struct Host {
@@ -31,13 +32,13 @@ pub(crate) struct Imports {
 }
 
 struct Import {
-    name: Arc<(String, String)>,
-    answer: ImportAnswer,
+    module: String,
+    name: String,
+    answer: Answer,
 }
 
-enum ImportAnswer {
-    Host(HostFunction, FuncType),
-    Missing(FuncType),
+enum Answer {
+    Function(Arc<HostFunction>, FuncType),
     /// `memory.size` of a memory that the host sizes.
     Size,
     /// `memory.grow` of such a memory, to at most this number of pages.
@@ -45,40 +46,32 @@ enum ImportAnswer {
 }
 
 impl Imports {
-    /// Decides once for every import what answers it, also where one name stands several times
-    /// (with one type, else the module is refused): tinywasm's `table.fill` takes a function's
-    /// address in the store for an index in the module, so that both must be the same.
-    /// `largest` is of a memory that the host sizes.
+    /// Finds the answer to each import, also where one name stands several times (with one type,
+    /// else the module is refused): tinywasm's `table.fill` takes a function's address in the store
+    /// for an index in the module, so that both must be the same. `largest` is of a memory that the
+    /// host sizes.
     pub(crate) fn of(
         module: &tinywasm::Module,
-        functions: &[FunctionImport],
+        functions: &[Arc<HostFunction>],
         largest: Option<u32>,
     ) -> Result<Self> {
-        let failed = |reason: String| Error::runtime(ID, "link the module")(reason);
-        let mut imports = Vec::new();
-        for (import, known) in module.imports().zip(functions) {
+        let mut all = Vec::new();
+        for (import, function) in module.imports().zip(functions) {
+            let (module, name) = (import.module.to_owned(), import.name.to_owned());
             let tinywasm::types::ImportType::Func(ty) = import.ty else {
-                return Err(failed(format!("{}.{} is no function", import.module, import.name)));
+                let reason = format!("{module}.{name} is no function");
+                return Err(Error::runtime(ID, "link the module")(reason));
             };
-            let signature = known.signature.as_ref();
-            let host =
-                signature.and_then(|found| HostFunction::find(import.module, import.name, found));
-            let answer = match host {
-                Some(function) => ImportAnswer::Host(function, ty.clone()),
-                None => ImportAnswer::Missing(ty.clone()),
-            };
-            let name = Arc::new((import.module.to_owned(), import.name.to_owned()));
-            imports.push(Import { name, answer });
+            let answer = Answer::Function(Arc::clone(function), ty.clone());
+            all.push(Import { module, name, answer });
         }
         if let Some(largest) = largest {
-            let sizing =
-                [(HOST_SIZE, ImportAnswer::Size), (HOST_GROW, ImportAnswer::Grow(largest))];
-            for (name, answer) in sizing {
-                let name = Arc::new((HOST_SIZED.to_owned(), name.to_owned()));
-                imports.push(Import { name, answer });
+            for (name, answer) in [(HOST_SIZE, Answer::Size), (HOST_GROW, Answer::Grow(largest))] {
+                let (module, name) = (HOST_SIZED.to_owned(), name.to_owned());
+                all.push(Import { module, name, answer });
             }
         }
-        Ok(Self { all: imports, largest })
+        Ok(Self { all, largest })
     }
 
     /// Pages that a memory may grow to where the host sizes it.
@@ -89,35 +82,21 @@ impl Imports {
     /// The imports in a store. tinywasm links them by name for each instance.
     pub(crate) fn define(&self, store: &mut Store, desk: &Desk) -> tinywasm::Imports {
         let mut imports = tinywasm::Imports::new();
-        for Import { name, answer } in &self.all {
+        for Import { module, name, answer } in &self.all {
             let function = match answer {
-                ImportAnswer::Host(function, ty) => {
-                    host_function(store, desk, *function, ty, self.largest)
+                Answer::Function(function, ty) => {
+                    define(store, desk, Arc::clone(function), ty, self.largest)
                 }
-                ImportAnswer::Missing(ty) => missing(store, name, ty),
-                ImportAnswer::Size => size(store, desk),
-                ImportAnswer::Grow(largest) => grow(store, desk, *largest),
+                Answer::Size => size(store, desk),
+                Answer::Grow(largest) => grow(store, desk, *largest),
             };
-            imports.define(&name.0, &name.1, function);
+            imports.define(module, name, function);
         }
         imports
     }
 }
 
-type HostResult<T> = tinywasm::Result<T>;
 type Guest<'a> = FuncContext<'a>;
-
-fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FuncType) -> Function {
-    let name = Arc::clone(name);
-    tinywasm::HostFunction::from_untyped(
-        store,
-        ty,
-        move |_: Guest<'_>, _: &[WasmValue]| -> HostResult<Vec<WasmValue>> {
-            let (module, name) = (*name).clone();
-            Err(carry(TrapKind::MissingImport { module, name }))
-        },
-    )
-}
 
 /// The guest's memory, while the guest runs.
 fn memory(desk: &Desk) -> Option<Memory> {
@@ -143,38 +122,28 @@ fn grow(store: &mut Store, desk: &Desk, largest: u32) -> Function {
     })
 }
 
-/// A host function. tinywasm passes the parameters of typed ones in the same way.
-fn host_function(
+/// A host function in a store. tinywasm passes the parameters of typed ones in the same way.
+fn define(
     store: &mut Store,
     desk: &Desk,
-    function: HostFunction,
+    function: Arc<HostFunction>,
     ty: &FuncType,
     largest: Option<u32>,
 ) -> Function {
     let desk = Rc::clone(desk);
-    let result = ty.results().first().copied();
-    tinywasm::HostFunction::from_untyped(
-        store,
-        ty,
-        move |mut guest: Guest<'_>, params: &[WasmValue]| -> HostResult<Vec<WasmValue>> {
-            let numbers = parameters(params.iter().map(|value| match value {
-                WasmValue::I32(value) => value.cast_unsigned().into(),
-                WasmValue::I64(value) => value.cast_unsigned(),
-                _ => 0,
-            }));
-            let mut desk = desk.borrow_mut();
-            let Some(host) = desk.as_mut() else {
-                return Err(tinywasm::Error::Other("no host is attached".to_owned()));
-            };
-            let mut waiting = WaitingGuest { host, store: guest.store_mut(), largest };
-            let number = adapter::answer(&mut waiting, function, &numbers).map_err(carry)?;
-            Ok(match result {
-                None => Vec::new(),
-                Some(WasmType::I64) => vec![WasmValue::I64(number.cast_signed())],
-                Some(_) => vec![WasmValue::I32(number as i32)],
-            })
-        },
-    )
+    let answer = move |mut guest: Guest<'_>, params: &[WasmValue]| {
+        let mut desk = desk.borrow_mut();
+        let Some(host) = desk.as_mut() else {
+            return Err(tinywasm::Error::Other("no host is attached".to_owned()));
+        };
+        let mut waiting = WaitingGuest { host, store: guest.store_mut(), largest };
+        let mut results = Vec::with_capacity(function.signature().results.len());
+        let give = |_, value: Value| results.push(to_tinywasm(value));
+        let params = params.iter().copied().map(from_tinywasm);
+        adapter::answer(&mut waiting, &function, params, give).map_err(carry)?;
+        Ok(results)
+    };
+    tinywasm::HostFunction::from_untyped(store, ty, answer)
 }
 
 /// A guest that waits for a host function.
@@ -185,6 +154,10 @@ struct WaitingGuest<'a> {
 }
 
 impl HostCaller for WaitingGuest<'_> {
+    fn host(&mut self) -> &mut HostState {
+        &mut self.host.state
+    }
+
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
         let bytes: &mut [u8] = match &self.host.memory {
             Some((memory, base)) => {

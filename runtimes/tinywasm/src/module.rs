@@ -51,9 +51,10 @@ pub(crate) fn load(
     };
     let largest = (class == MemoryClass::Resettable)
         .then(|| info.memory.map_or(0, |limits| limits.largest()));
+    let guest = LoadedGuest::new(crate::engine::ID, guest, strategy, config)?;
     let shared = Arc::new(ModuleData {
-        guest: LoadedGuest::new(crate::engine::ID, guest, strategy, config),
-        imports: Imports::of(module, &info.imports, largest)?,
+        imports: Imports::of(module, &guest.functions, largest)?,
+        guest,
         module: module.clone(),
         content,
         pool: Arc::new(MemoryPool::new(recycled, config.instances as usize)),

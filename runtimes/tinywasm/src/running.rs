@@ -135,7 +135,7 @@ impl Live for Running {
     }
 }
 
-fn to_tinywasm(value: Value) -> WasmValue {
+pub(crate) fn to_tinywasm(value: Value) -> WasmValue {
     match value {
         Value::I32(value) => WasmValue::I32(value),
         Value::I64(value) => WasmValue::I64(value),
@@ -148,7 +148,7 @@ fn to_tinywasm(value: Value) -> WasmValue {
     }
 }
 
-fn from_tinywasm(value: WasmValue) -> Value {
+pub(crate) fn from_tinywasm(value: WasmValue) -> Value {
     match value {
         WasmValue::I32(value) => Value::I32(value),
         WasmValue::I64(value) => Value::I64(value),
