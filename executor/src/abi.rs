@@ -208,6 +208,18 @@ pub trait Live {
         EnforcedLimits::default()
     }
 
+    /// Begins a call with [limits](HostState::limits).
+    ///
+    /// # Errors
+    ///
+    /// When the runtime fails.
+    fn begin_limits(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Ends such a call.
+    fn end_limits(&mut self) {}
+
     /// See [`Instance::operators`](crate::Instance::operators).
     fn operators(&mut self) -> Option<u64> {
         None
@@ -241,6 +253,15 @@ pub fn invoke<L: Live>(
         Abi::Wasi => program(live, export.index, input, output)?,
         Abi::Typed | Abi::Codec => return Err(Error::FOREIGN_HANDLE),
     };
+    outcome(ended)
+}
+
+/// The outcome of a call that returned or trapped.
+///
+/// # Errors
+///
+/// [`Error::HostPanicked`], if the trap stands for it.
+pub fn outcome(ended: Result<(), Trap>) -> Result<Outcome> {
     match ended {
         Ok(()) => Ok(Outcome::Returned),
         Err(Trap { kind: TrapKind::HostPanic { module, name, message }, .. }) => {
@@ -262,10 +283,13 @@ pub fn invoke_with<L: Live>(
     output: &mut Vec<u8>,
     options: CallOptions<'_>,
 ) -> Result<Outcome> {
-    live.enforced_limits().check(&options.limits, options.interrupt.is_some())?;
+    live.enforced_limits().check(&options)?;
     // SAFETY: dropping the guard leaves the call, while the options are lent.
     unsafe { live.host().enter(options) };
     let entered = Entered(live);
+    if entered.0.host().is_limited() {
+        entered.0.begin_limits()?;
+    }
     invoke(&mut *entered.0, export, input, output)
 }
 
@@ -274,6 +298,9 @@ struct Entered<'a, L: Live>(&'a mut L);
 
 impl<L: Live> Drop for Entered<'_, L> {
     fn drop(&mut self) {
+        if self.0.host().is_limited() {
+            self.0.end_limits();
+        }
         self.0.host().leave();
     }
 }

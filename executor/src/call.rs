@@ -69,12 +69,17 @@ pub struct EnforcedLimits {
 
 impl EnforcedLimits {
     /// Refuses a limit that is not among them.
-    pub(crate) fn check(self, limits: &Limits, interrupt: bool) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LimitUnsupported`].
+    pub fn check(self, options: &CallOptions<'_>) -> Result<()> {
+        let CallOptions { limits, interrupt, .. } = options;
         let (deadline, fuel) = (limits.deadline.is_some(), limits.fuel.is_some());
         let (pages, entries) = (limits.pages.is_some(), limits.table_entries.is_some());
         let lacking = [
             (deadline, self.deadline, "a deadline", INTERRUPTIBLE),
-            (interrupt, self.deadline, "an interrupt", INTERRUPTIBLE),
+            (interrupt.is_some(), self.deadline, "an interrupt", INTERRUPTIBLE),
             (fuel, self.fuel, "fuel", METERED),
             (pages, self.pages, "pages", ""),
             (entries, self.table_entries, "table entries", ""),

@@ -140,12 +140,13 @@ impl HostState {
         }
     }
 
-    /// Begins a call with options.
+    /// Begins a call with options, for backends that do not use
+    /// [`abi::invoke_with`](crate::abi::invoke_with).
     ///
     /// # Safety
     ///
     /// [`leave`](Self::leave) must follow on this thread, before the options' lifetime ends.
-    pub(crate) unsafe fn enter(&mut self, options: CallOptions<'_>) {
+    pub unsafe fn enter(&mut self, options: CallOptions<'_>) {
         let CallOptions { context, limits, interrupt } = options;
         // SAFETY: `leave` drops it while the value is lent.
         self.call.context = context.map(|context| LentContext(unsafe { context.unbound() }));
@@ -154,9 +155,15 @@ impl HostState {
     }
 
     /// Ends a call with options.
-    pub(crate) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         let default_deadline = self.call.default_deadline;
         self.call = RunningCall { default_deadline, ..RunningCall::default() };
+    }
+
+    /// Hands the running call over to the state of another instance, which makes it again on this
+    /// thread.
+    pub fn hand_over_call(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.call, &mut other.call);
     }
 
     /// The context of the running call.
@@ -177,6 +184,13 @@ impl HostState {
     #[must_use]
     pub fn start_clock(&self) -> Clock {
         Clock::start(self.limits().deadline, self.call.interrupt.clone())
+    }
+
+    /// `true` if the running call can be interrupted.
+    #[inline]
+    #[must_use]
+    pub fn can_be_interrupted(&self) -> bool {
+        self.call.interrupt.is_some()
     }
 
     /// `true` if the running call has a limit or can be interrupted.

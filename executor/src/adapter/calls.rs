@@ -31,6 +31,9 @@ pub trait HostCaller {
     }
 }
 
+/// Values of a call: few enough that they rarely need an allocation.
+pub type Values = SmallVec<[Value; 4]>;
+
 /// Calls a host function. `params` are values of its types, `give` gets each result with its place.
 /// No panic leaves it.
 ///
@@ -42,9 +45,23 @@ pub fn answer(
     guest: &mut impl HostCaller,
     function: &HostFunction,
     params: impl IntoIterator<Item = Value>,
+    give: impl FnMut(usize, Value),
+) -> Result<(), Trap> {
+    answer_values(guest, function, params.into_iter().collect(), give)
+}
+
+/// The same with values that are collected already.
+///
+/// # Errors
+///
+/// Those of [`answer`].
+#[inline]
+pub fn answer_values(
+    guest: &mut impl HostCaller,
+    function: &HostFunction,
+    mut values: Values,
     mut give: impl FnMut(usize, Value),
 ) -> Result<(), Trap> {
-    let mut values: SmallVec<[Value; 4]> = params.into_iter().collect();
     let count = values.len();
     values.extend(function.signature().results.iter().map(|ty| Value::zero(*ty)));
     let (params, results) = values.split_at_mut(count);

@@ -11,7 +11,7 @@
 //! | [`Resident`], [`Reused`] | one instance, reset in place |
 //! | [`MemoryClass`], [`CleanContent`] | content of clean memories, also after a start function |
 //! | [`Stateful`], [`Snapshot`] | saved and restored globals, tables and host's allocator |
-//! | [`HostCaller`], [`answer`] | host functions, over a memory that grows when they need it |
+//! | [`HostCaller`], [`answer`], [`answer_values`] | calls of host functions |
 //! | [`RawFrame`] | the call of a raw reference, around the runtime's own calls |
 //! | [`admit`], [`admit_if`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
 //! | [`stack_end`] | the end of the calling thread's stack |
@@ -28,7 +28,7 @@ mod snapshot;
 mod stack;
 
 pub use crate::pool::{admit, admit_if, loaded};
-pub use calls::{HostCaller, answer};
+pub use calls::{HostCaller, Values, answer, answer_values};
 pub use content::{CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
 pub use guest::LoadedGuest;

@@ -6,7 +6,9 @@ use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::{self, Disposable, HostCaller, LoadedGuest};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, HostFunction, Reference, Result, Signature, Trap, TrapKind, Value};
+use touchstone_executor::{
+    Error, HostFunction, Reference, Result, Signature, Trap, TrapKind, Value,
+};
 use wasmi::errors::{ErrorKind, HostError, InstantiationError::ElementSegmentDoesNotFit};
 use wasmi::{Caller, Extern, F32, F64, Func, FuncType, Instance, Memory, Nullable, Store};
 use wasmi::{TrapCode as Code, Val};

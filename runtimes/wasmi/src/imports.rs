@@ -62,8 +62,12 @@ type Guest<'a> = Caller<'a, StoreState>;
 
 /// A Rust type of a WebAssembly type.
 macro_rules! number {
-    (I32) => { i32 };
-    (I64) => { i64 };
+    (I32) => {
+        i32
+    };
+    (I64) => {
+        i64
+    };
 }
 
 /// A typed closure around a host function.

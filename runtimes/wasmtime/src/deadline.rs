@@ -1,6 +1,7 @@
 //! Deadlines by Wasmtime's epochs: one thread of the process counts them for all engines, and
 //! sleeps while no guest runs.
 
+use crate::data::StoreData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,9 +15,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// epoch.
 pub(crate) const FAR: u64 = u64::MAX / 4;
 
-/// The deadline of an engine's guests.
+/// The deadlines of an engine's guests.
 pub(crate) struct Clock {
-    /// Epochs that a call may see.
+    /// Epochs that a call may see, unless it has a deadline of its own.
     ticks: u64,
     counted: Arc<Counted>,
     ticker: &'static Ticker,
@@ -36,24 +37,29 @@ pub(crate) struct Entered<'a>(&'a Counted);
 
 impl Clock {
     /// The deadline of an engine's guests. Starts the ticker, if this is the first one.
-    pub(crate) fn start(engine: &wasmtime::Engine, deadline: Duration) -> Result<Self> {
+    pub(crate) fn start(engine: &wasmtime::Engine, deadline: Option<Duration>) -> Result<Self> {
         static TICKER: Ticker = Ticker::new();
         TICKER.start().map_err(Error::system("cannot start the thread that watches deadlines"))?;
         Ok(Self::of(&TICKER, engine, deadline))
     }
 
-    fn of(ticker: &'static Ticker, engine: &wasmtime::Engine, deadline: Duration) -> Self {
-        // One more, because the first epoch may end right away.
-        let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
-        let ticks = u64::try_from(ticks).unwrap_or(FAR).min(FAR) + 1;
+    fn of(ticker: &'static Ticker, engine: &wasmtime::Engine, deadline: Option<Duration>) -> Self {
+        let ticks = epochs(deadline);
         let (running, is_listed) = (Padded(AtomicUsize::new(0)), AtomicBool::new(false));
         let counted = Counted { engine: engine.weak(), running, is_listed };
         Self { ticks, counted: Arc::new(counted), ticker }
     }
 
     /// Gives the store's guest its time. Epochs count until the result is dropped.
-    pub(crate) fn enter<T>(&self, store: &mut Store<T>) -> Entered<'_> {
-        store.set_epoch_deadline(self.ticks);
+    #[inline]
+    pub(crate) fn enter(&self, store: &mut Store<StoreData>) -> Entered<'_> {
+        let ticks = match store.data().is_limited() {
+            false => self.ticks,
+            // Each epoch looks whether somebody interrupts.
+            true if store.data().can_be_interrupted() => 1,
+            true => epochs(store.data().limits().deadline),
+        };
+        store.set_epoch_deadline(ticks);
         self.counted.running.fetch_add(1, Ordering::SeqCst);
         // If this reads `true`, the ticker takes the engine off its list later, if at all. It then
         // counts the guests once more, and finds this one.
@@ -63,6 +69,14 @@ impl Clock {
         }
         Entered(&self.counted)
     }
+}
+
+/// Epochs that a call may see.
+fn epochs(deadline: Option<Duration>) -> u64 {
+    let Some(deadline) = deadline else { return FAR };
+    let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
+    // One more, because the first epoch may end right away.
+    u64::try_from(ticks).unwrap_or(FAR).min(FAR) + 1
 }
 
 impl Drop for Entered<'_> {
@@ -144,6 +158,8 @@ impl Ticker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchstone_executor::Config;
+    use touchstone_executor::host::HostState;
     use wasmtime::Engine;
 
     const DAY: Duration = Duration::from_secs(86_400);
@@ -153,9 +169,10 @@ mod tests {
         let ticker: &Ticker = Box::leak(Box::new(Ticker::new()));
         let listed = || ticker.state().counted.len();
         let engines = [Engine::default(), Engine::default()];
-        let [one, other] = engines.each_ref().map(|engine| Clock::of(ticker, engine, DAY));
-        let mut store = Store::new(&engines[0], ());
-        let mut second = Store::new(&engines[1], ());
+        let [one, other] = engines.each_ref().map(|engine| Clock::of(ticker, engine, Some(DAY)));
+        let data = || StoreData::new(HostState::new(None, &Config::default()));
+        let mut store = Store::new(&engines[0], data());
+        let mut second = Store::new(&engines[1], data());
         assert_eq!(listed(), 0);
         let entered = [one.enter(&mut store), one.enter(&mut store)];
         assert_eq!(listed(), 1, "an engine is listed once");
@@ -177,7 +194,7 @@ mod tests {
     #[test]
     fn all_engines_have_one_thread() {
         let engine = Engine::default();
-        let clocks: Vec<_> = (0..50).map(|_| Clock::start(&engine, DAY).unwrap()).collect();
+        let clocks: Vec<_> = (0..50).map(|_| Clock::start(&engine, Some(DAY)).unwrap()).collect();
         let names = || {
             let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
             threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())

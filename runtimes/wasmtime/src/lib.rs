@@ -10,6 +10,7 @@
 
 mod collected;
 mod component;
+mod data;
 mod deadline;
 mod engine;
 mod extent;

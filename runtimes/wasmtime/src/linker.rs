@@ -1,157 +1,159 @@
 //! The host functions, wired into Wasmtime.
 
+use crate::data::StoreData;
+use crate::live::{from_wasmtime, to_wasmtime};
+use crate::module::are;
 use std::collections::HashSet;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
 use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::guest::ModuleInfo;
-use touchstone_executor::host::{HostFunction, HostState, Parameters, parameters};
-use touchstone_executor::{Signature, Trap, ValueType};
+use touchstone_executor::guest::MEMORY;
+use touchstone_executor::host::HostState;
+use touchstone_executor::{HostFunction, Value, ValueType};
 use wasmtime::{
-    Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, Val,
+    Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, ValRaw,
+    ValType,
 };
 
-/// Answers every import of the module: known ones by host functions, the rest
-/// by stubs that trap with their name.
-pub(crate) fn link(module: &Module, info: &ModuleInfo) -> Result<Linker<HostState>> {
+/// Answers every import of the module by its host function.
+pub(crate) fn link(module: &Module, functions: &[Arc<HostFunction>]) -> Result<Linker<StoreData>> {
     let mut linker = Linker::new(module.engine());
     let mut seen = HashSet::new();
-    let memory = module.get_export_index(touchstone_executor::guest::MEMORY);
-    for (import, known) in module.imports().zip(&info.imports) {
+    let memory = module.get_export_index(MEMORY);
+    for (import, function) in module.imports().zip(functions) {
         // A module may import the same function twice.
         if !seen.insert((import.module().to_owned(), import.name().to_owned())) {
             continue;
         }
-        match adapter::host_function(known) {
-            Ok(function @ (HostFunction::Wasi(_) | HostFunction::Storage(_))) => {
-                untyped(&mut linker, &import, function, memory)?;
-            }
-            Ok(function) => provide(&mut linker, function, memory)?,
-            Err(trap) => stub(&mut linker, &import, trap)?,
-        }
+        let ExternType::Func(ty) = import.ty() else {
+            wasmtime::bail!("the import {}.{} is no function", import.module(), import.name());
+        };
+        let (place, name) = (import.module(), import.name());
+        define(&mut linker, place, name, ty, Arc::clone(function), memory)?;
     }
     Ok(linker)
 }
 
-fn stub(
-    linker: &mut Linker<HostState>,
-    import: &wasmtime::ImportType<'_>,
-    trap: Trap,
+fn define(
+    linker: &mut Linker<StoreData>,
+    module: &str,
+    name: &str,
+    ty: FuncType,
+    function: Arc<HostFunction>,
+    memory: Option<ModuleExport>,
 ) -> Result<()> {
-    let ty = function_type(import)?;
-    let name = import.name();
-    linker.func_new(import.module(), name, ty, move |_, _, _| Err(trap.clone().into()))?;
+    let [params, results]: [Vec<ValType>; 2] = [ty.params().collect(), ty.results().collect()];
+    let known = function.signature();
+    if !are(&params, &known.params) || !are(&results, &known.results) {
+        linker.func_new(module, name, ty, move |caller, params, places| {
+            // Other references than these two are of stubs, which do not look at parameters.
+            let params = params.iter().map_while(|value| from_wasmtime(value.clone()).ok());
+            let give = |place: usize, value| places[place] = to_wasmtime(value);
+            Ok(adapter::answer(
+                &mut WaitingGuest { caller, export: memory },
+                &function,
+                params,
+                give,
+            )?)
+        })?;
+        return Ok(());
+    }
+    // Not by `func_new`: it makes values of everything, and looks types up.
+    let body = move |caller: Caller<'_, StoreData>, values: &mut [MaybeUninit<ValRaw>]| {
+        let types = &function.signature().params;
+        let mut read = 0;
+        let params = std::iter::from_fn(|| {
+            let ty = *types.get(read)?;
+            // SAFETY: Wasmtime passes the parameters of the function's type, which was found to be
+            // this signature, in the first places.
+            let value = unsafe { number(ty, values[read].assume_init()) };
+            read += 1;
+            Some(value)
+        });
+        let params: adapter::Values = params.collect();
+        let give = |place: usize, value| {
+            values[place].write(raw(value));
+        };
+        let mut guest = WaitingGuest { caller, export: memory };
+        Ok(adapter::answer_values(&mut guest, &function, params, give)?)
+    };
+    // SAFETY: the body writes a result for each of the function's type, of that type, in the first
+    // places. It has no references, so that nothing has to be rooted.
+    unsafe { linker.func_new_unchecked(module, name, ty, body) }?;
     Ok(())
 }
 
-/// A guest that waits for a host function. The handle of its memory was resolved when linking: a
-/// host call looks nothing up by name.
-struct WaitingGuest<'a, 'b> {
-    caller: &'a mut Caller<'b, HostState>,
-    memory: Option<Memory>,
+/// A number or vector.
+///
+/// # Safety
+///
+/// The value must have this type.
+unsafe fn number(ty: ValueType, value: ValRaw) -> Value {
+    match ty {
+        ValueType::I32 => Value::I32(value.get_i32()),
+        ValueType::I64 => Value::I64(value.get_i64()),
+        ValueType::F32 => Value::F32(value.get_f32()),
+        ValueType::F64 => Value::F64(value.get_f64()),
+        ValueType::V128 => Value::V128(value.get_v128()),
+        // No signature of numbers has them.
+        ValueType::FuncRef | ValueType::ExternRef => Value::zero(ty),
+    }
 }
 
-impl HostCaller for WaitingGuest<'_, '_> {
+fn raw(value: Value) -> ValRaw {
+    match value {
+        Value::I32(value) => ValRaw::i32(value),
+        Value::I64(value) => ValRaw::i64(value),
+        Value::F32(bits) => ValRaw::f32(bits),
+        Value::F64(bits) => ValRaw::f64(bits),
+        Value::V128(bits) => ValRaw::v128(bits),
+        Value::FuncRef(_) | Value::ExternRef(_) => ValRaw::null(),
+    }
+}
+
+/// A guest that waits for a host function.
+struct WaitingGuest<'a> {
+    caller: Caller<'a, StoreData>,
+    export: Option<ModuleExport>,
+}
+
+impl WaitingGuest<'_> {
+    /// The memory. Its handle is looked up once for each instance.
+    #[inline]
+    fn memory(&mut self) -> Option<Memory> {
+        match self.caller.data().memory {
+            Some(memory) => Some(memory),
+            None => self.find_memory(),
+        }
+    }
+
+    #[cold]
+    fn find_memory(&mut self) -> Option<Memory> {
+        let export = self.export?;
+        let found = self.caller.get_module_export(&export).and_then(Extern::into_memory);
+        self.caller.data_mut().memory = found;
+        found
+    }
+}
+
+impl HostCaller for WaitingGuest<'_> {
     #[inline]
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
-        match self.memory {
-            Some(memory) => memory.data_and_store_mut(&mut *self.caller),
-            None => (&mut [], self.caller.data_mut()),
+        match self.memory() {
+            Some(memory) => {
+                let (bytes, data) = memory.data_and_store_mut(&mut self.caller);
+                (bytes, &mut data.host)
+            }
+            None => (&mut [], &mut self.caller.data_mut().host),
         }
+    }
+
+    #[inline]
+    fn host(&mut self) -> &mut HostState {
+        &mut self.caller.data_mut().host
     }
 
     fn grow_memory(&mut self, pages: u32) -> bool {
-        self.memory.is_some_and(|memory| memory.grow(&mut *self.caller, pages.into()).is_ok())
-    }
-}
-
-#[inline]
-fn answer(
-    caller: &mut Caller<'_, HostState>,
-    memory: Option<ModuleExport>,
-    function: HostFunction,
-    parameters: &Parameters,
-) -> Result<u64> {
-    let memory = match memory.and_then(|export| caller.get_module_export(&export)) {
-        Some(Extern::Memory(memory)) => Some(memory),
-        _ => None,
-    };
-    Ok(adapter::answer(&mut WaitingGuest { caller, memory }, function, parameters)?)
-}
-
-fn provide(
-    linker: &mut Linker<HostState>,
-    function: HostFunction,
-    memory: Option<ModuleExport>,
-) -> Result<()> {
-    type Host<'a> = Caller<'a, HostState>;
-    let name = function.name();
-    let answer = move |mut caller: Host<'_>, numbers: [u64; 3]| {
-        answer(&mut caller, memory, function, &parameters(numbers))
-    };
-    match function {
-        HostFunction::Malloc => {
-            linker.func_wrap("env", name, move |caller: Host<'_>, size: u32| {
-                answer(caller, [size.into(), 0, 0]).map(|pointer| pointer as u32)
-            })?
-        }
-        HostFunction::Free => {
-            linker.func_wrap("env", name, move |caller: Host<'_>, pointer: u32| {
-                answer(caller, [pointer.into(), 0, 0]).map(drop)
-            })?
-        }
-        HostFunction::MaxLogLevel => {
-            linker.func_wrap("env", name, |caller: Host<'_>| caller.data().max_log_level())?
-        }
-        HostFunction::Log => linker.func_wrap(
-            "env",
-            name,
-            move |caller: Host<'_>, level: u32, target: u64, message: u64| {
-                answer(caller, [level.into(), target, message]).map(drop)
-            },
-        )?,
-        HostFunction::InputLength => {
-            linker.func_wrap("env", name, |caller: Host<'_>| caller.data().input_len())?
-        }
-        HostFunction::Input => {
-            linker.func_wrap("env", name, move |caller: Host<'_>, pointer: u64| {
-                answer(caller, [pointer, 0, 0]).map(drop)
-            })?
-        }
-        HostFunction::Wasi(_) | HostFunction::Storage(_) => {
-            wasmtime::bail!("{name} is linked with its type")
-        }
-    };
-    Ok(())
-}
-
-/// Links a host function with its parameters as numbers.
-fn untyped(
-    linker: &mut Linker<HostState>,
-    import: &wasmtime::ImportType<'_>,
-    function: HostFunction,
-    memory: Option<ModuleExport>,
-) -> Result<()> {
-    let ty = function_type(import)?;
-    let Signature { results, .. } = function.signature();
-    linker.func_new(import.module(), import.name(), ty, move |mut caller, params, places| {
-        let values = parameters(params.iter().map(|value| match value {
-            Val::I64(value) => value.cast_unsigned(),
-            value => value.unwrap_i32().cast_unsigned().into(),
-        }));
-        let result = answer(&mut caller, memory, function, &values)?;
-        for (place, ty) in places.iter_mut().zip(&results) {
-            *place = match ty {
-                ValueType::I64 => Val::I64(result.cast_signed()),
-                _ => Val::I32(result as i32),
-            };
-        }
-        Ok(())
-    })?;
-    Ok(())
-}
-
-fn function_type(import: &wasmtime::ImportType<'_>) -> Result<FuncType> {
-    match import.ty() {
-        ExternType::Func(ty) => Ok(ty),
-        _ => wasmtime::bail!("the import {}.{} is no function", import.module(), import.name()),
+        self.memory().is_some_and(|memory| memory.grow(&mut self.caller, pages.into()).is_ok())
     }
 }

@@ -1,5 +1,6 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
+use crate::data::{self, StoreData};
 use crate::module::{Function, ModuleData, Shape};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
@@ -8,7 +9,9 @@ use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::Disposable;
 use touchstone_executor::guest::StateCall;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{
+    EnforcedLimits, Error, Reference, Result, Signature, Trap, Value, ValueType,
+};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
@@ -58,7 +61,7 @@ impl Running {
     }
 
     #[inline]
-    pub(crate) fn store(&mut self) -> &mut Store<HostState> {
+    pub(crate) fn store(&mut self) -> &mut Store<StoreData> {
         &mut self.tenancy.store
     }
 
@@ -200,13 +203,16 @@ impl Live for Running {
     }
 
     fn host(&mut self) -> &mut HostState {
-        self.tenancy.store.data_mut()
+        &mut self.tenancy.store.data_mut().host
     }
 
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
         match Running::memory(self) {
-            Some(memory) => memory.data_and_store_mut(&mut self.tenancy.store),
-            None => (&mut [], self.tenancy.store.data_mut()),
+            Some(memory) => {
+                let (bytes, data) = memory.data_and_store_mut(&mut self.tenancy.store);
+                (bytes, &mut data.host)
+            }
+            None => (&mut [], &mut self.tenancy.store.data_mut().host),
         }
     }
 
@@ -275,6 +281,19 @@ impl Live for Running {
         self.ended(ended)
     }
 
+    fn enforced_limits(&self) -> EnforcedLimits {
+        let config = &self.shared.guest.config;
+        data::enforced(self.shared.clock.is_some(), config.metered)
+    }
+
+    fn begin_limits(&mut self) -> Result<()> {
+        data::begin(self.engine(), &mut self.tenancy.store)
+    }
+
+    fn end_limits(&mut self) {
+        data::end(self.shared.guest.engine, &mut self.tenancy.store);
+    }
+
     fn operators(&mut self) -> Option<u64> {
         meter::used(&self.tenancy.store)
     }
@@ -284,7 +303,7 @@ impl Live for Running {
     }
 }
 
-fn to_wasmtime(value: Value) -> Val {
+pub(crate) fn to_wasmtime(value: Value) -> Val {
     match value {
         Value::I32(value) => Val::I32(value),
         Value::I64(value) => Val::I64(value),
@@ -298,7 +317,7 @@ fn to_wasmtime(value: Value) -> Val {
 }
 
 /// For [`Shape::Numbers`].
-fn to_raw(value: Value) -> Result<ValRaw> {
+pub(crate) fn to_raw(value: Value) -> Result<ValRaw> {
     Ok(match value {
         Value::I32(value) => ValRaw::i32(value),
         Value::I64(value) => ValRaw::i64(value),
@@ -310,7 +329,7 @@ fn to_raw(value: Value) -> Result<ValRaw> {
 }
 
 /// For [`Shape::Numbers`].
-fn from_raw(ty: ValueType, value: ValRaw) -> Result<Value> {
+pub(crate) fn from_raw(ty: ValueType, value: ValRaw) -> Result<Value> {
     Ok(match ty {
         ValueType::I32 => Value::I32(value.get_i32()),
         ValueType::I64 => Value::I64(value.get_i64()),

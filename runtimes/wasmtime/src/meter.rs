@@ -34,7 +34,17 @@ pub(crate) fn tune(settings: &mut wasmtime::Config) {
 
 /// Fills a new store's tank; a start function runs on it too.
 pub(crate) fn fill<T>(id: &'static str, store: &mut Store<T>) -> Result<()> {
-    store.set_fuel(FULL).map_err(Error::runtime(id, "set its fuel"))
+    set(id, store, FULL)
+}
+
+/// Fuel that is left.
+pub(crate) fn left<T>(id: &'static str, store: &Store<T>) -> Result<u64> {
+    store.get_fuel().map_err(Error::runtime(id, "read its fuel"))
+}
+
+/// Sets the fuel that is left.
+pub(crate) fn set<T>(id: &'static str, store: &mut Store<T>, fuel: u64) -> Result<()> {
+    store.set_fuel(fuel).map_err(Error::runtime(id, "set its fuel"))
 }
 
 /// Fuel that was used since; `None` in a store that is not metered.

@@ -1,5 +1,6 @@
 //! A loaded module.
 
+use crate::data::StoreData;
 use crate::deadline::{Clock, Entered};
 use crate::engine::Compiler;
 use crate::linker;
@@ -10,14 +11,13 @@ use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
 use touchstone_executor::guest::{FunctionExport, GuestModule, MEMORY, RESET, entry};
-use touchstone_executor::host::HostState;
 use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{Config, Error, InstanceFrom, Result, Signature, Strategy, ValueType};
 use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, Store, ValType};
 
 pub(crate) struct ModuleData {
     pub(crate) guest: LoadedGuest,
-    pub(crate) pre: InstancePre<HostState>,
+    pub(crate) pre: InstancePre<StoreData>,
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
     pub(crate) memory: Option<ModuleExport>,
@@ -32,7 +32,7 @@ pub(crate) struct ModuleData {
 impl ModuleData {
     /// Starts the deadline, where there is one. It counts until the result is dropped.
     #[inline]
-    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) -> Option<Entered<'_>> {
+    pub(crate) fn start_clock(&self, store: &mut Store<StoreData>) -> Option<Entered<'_>> {
         self.clock.as_ref().map(|clock| clock.enter(store))
     }
 }
@@ -85,7 +85,7 @@ impl Shape {
 }
 
 /// `true` if Wasmtime's types are the known ones.
-fn are(types: &[ValType], known: &[ValueType]) -> bool {
+pub(crate) fn are(types: &[ValType], known: &[ValueType]) -> bool {
     types.len() == known.len()
         && types.iter().zip(known).all(|pair| {
             matches!(
@@ -114,10 +114,12 @@ pub(crate) fn load(
     let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
         .map_err(Error::runtime(id, "configure itself"))?;
     let engine = settings::start(id, compiler, strategy, &settings)?;
-    let clock = config.deadline.map(|deadline| Clock::start(&engine, deadline)).transpose()?;
+    let clock = config.is_interruptible().then(|| Clock::start(&engine, config.deadline));
+    let clock = clock.transpose()?;
     let module = load(&engine)?;
-    let info = guest.info();
-    let pre = linker::link(&module, info)
+    let effective = settings::describe(compiler, strategy, config, guest.info());
+    let guest = LoadedGuest::new(id, guest, strategy, config)?;
+    let pre = linker::link(&module, &guest.functions)
         .and_then(|linker| linker.instantiate_pre(&module))
         .map_err(Error::runtime(id, "link the module"))?;
     let find = |name: &str| {
@@ -125,7 +127,6 @@ pub(crate) fn load(
     };
     // Compiling decided whether there are entries.
     let saves = module.get_export_index(RESET);
-    let guest = LoadedGuest::new(id, guest, strategy, config);
     let function = |export: &FunctionExport| {
         let shape = Shape::of(&module, &export.name, export.signature.as_ref());
         let own = find(&export.name)?;
@@ -135,7 +136,6 @@ pub(crate) fn load(
         };
         Ok(Function { exports: [first, own], shape })
     };
-    let effective = settings::describe(compiler, strategy, config, guest.info());
     let shared = Arc::new(ModuleData {
         functions: guest.exports.iter().map(function).collect::<Result<_>>()?,
         tenants: settings::tenants(strategy, guest.info()),

@@ -48,7 +48,7 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
 /// [entries](touchstone_executor::guest::entry). An entry takes operators of its own, and a
 /// deadline may end it before it has restored the globals.
 pub(crate) fn enters(config: &Config) -> bool {
-    !config.metered && config.deadline.is_none()
+    !config.metered && !config.is_interruptible()
 }
 
 /// Settings of the code, the same for compiling and for loading.
@@ -77,7 +77,7 @@ pub(crate) fn for_compiling(
     }
     // Each costs a little in every store or call and serves nothing here.
     settings.concurrency_support(false);
-    settings.epoch_interruption(config.deadline.is_some());
+    settings.epoch_interruption(config.is_interruptible());
     collected::tune(&mut settings, info);
     if config.metered {
         meter::tune(&mut settings);
@@ -244,7 +244,7 @@ pub(crate) fn describe(
             },
         )
         .with("fuel", if config.metered { "on (operators are counted)" } else { "off" })
-        .with("epoch interruption", if config.deadline.is_some() { "on (deadline)" } else { "off" })
+        .with("epoch interruption", if config.is_interruptible() { "on (deadline)" } else { "off" })
         .with(
             "code",
             match strategy.code {

@@ -8,6 +8,7 @@
 //! left of it, globals and tables, goes with the store, after a few instances or a trap.
 //! Between calls the store waits with its clean memory, until the instance is trimmed.
 
+use crate::data::StoreData;
 use crate::loan::{Loan, noting};
 use std::sync::Arc;
 use touchstone_executor::guest::ModuleInfo;
@@ -74,7 +75,7 @@ fn left_behind(info: &ModuleInfo) -> Option<u64> {
 
 /// A store, the memories of the instance in it, and how many more may follow.
 pub(crate) struct Tenancy {
-    pub(crate) store: Store<HostState>,
+    pub(crate) store: Store<StoreData>,
     loans: Vec<Arc<Loan>>,
     left: u32,
 }
@@ -91,7 +92,7 @@ pub(crate) enum Kept {
 impl Tenancy {
     /// A new store for a number of instances.
     pub(crate) fn new(engine: &Engine, host: HostState, tenants: u32) -> Self {
-        Self { store: Store::new(engine, host), loans: Vec::new(), left: tenants }
+        Self { store: Store::new(engine, StoreData::new(host)), loans: Vec::new(), left: tenants }
     }
 
     /// The store of the last instance, with a clean host, or a new one.
@@ -104,7 +105,9 @@ impl Tenancy {
     ) -> Self {
         match kept {
             Some(Kept::Store(mut tenancy)) => {
-                tenancy.store.data_mut().reset();
+                let data = tenancy.store.data_mut();
+                data.memory = None;
+                data.reset();
                 tenancy
             }
             Some(Kept::Parts(mut host, loans)) => {
@@ -123,7 +126,7 @@ impl Tenancy {
     #[inline]
     pub(crate) fn instantiate<T>(
         &mut self,
-        instantiate: impl FnOnce(&mut Store<HostState>) -> wasmtime::Result<T>,
+        instantiate: impl FnOnce(&mut Store<StoreData>) -> wasmtime::Result<T>,
     ) -> wasmtime::Result<T> {
         self.left = self.left.saturating_sub(1);
         noting(&mut self.loans, || instantiate(&mut self.store))
@@ -137,6 +140,6 @@ impl Tenancy {
         if well && self.left > 0 {
             return Kept::Store(self);
         }
-        Kept::Parts(self.store.into_data(), self.loans)
+        Kept::Parts(self.store.into_data().host, self.loans)
     }
 }

@@ -51,6 +51,7 @@ fn trap(error: wasmtime::Error) -> Result<Trap, wasmtime::Error> {
         W::IntegerOverflow | W::BadConversionToInteger => TrapKind::BadArithmetic,
         W::StackOverflow => TrapKind::StackOverflow,
         W::Interrupt => TrapKind::DeadlineExceeded,
+        W::OutOfFuel => TrapKind::OutOfFuel,
         other => return Ok(Trap::with_detail(TrapKind::Other, other.to_string())),
     };
     Ok(kind.into())

@@ -4,12 +4,12 @@
 
 use super::loaded::Function;
 use super::memories::ComponentMemories;
+use crate::data::StoreData;
 use crate::restored::Restored;
 use crate::shrinking::Place;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use touchstone_executor::guest::StateCall;
-use touchstone_executor::host::HostState;
 use touchstone_executor::memory::ResetMethod;
 use touchstone_executor::{Error, Result};
 use wasmtime::Store;
@@ -73,7 +73,7 @@ impl InPlace {
     /// For an instance that nobody has called, with the memories that were made for it.
     pub(super) fn new(
         plan: &ResetPlan,
-        store: &mut Store<HostState>,
+        store: &mut Store<StoreData>,
         instance: Instance,
         places: Vec<Arc<Place>>,
     ) -> Result<Self> {
@@ -109,7 +109,7 @@ impl InPlace {
     #[inline]
     pub(super) fn bound(
         &mut self,
-        store: &mut Store<HostState>,
+        store: &mut Store<StoreData>,
         handles: &Handles,
         is_first: bool,
     ) {
@@ -143,7 +143,7 @@ impl InPlace {
     ///
     /// When the kernel refuses to reset a memory; the instance must then not be used.
     #[inline]
-    pub(super) fn reset(&mut self, store: &mut Store<HostState>) -> Result<bool> {
+    pub(super) fn reset(&mut self, store: &mut Store<StoreData>) -> Result<bool> {
         let handles = match self.limit {
             Some(limit) => limit,
             None if self.has_handles => return Ok(false),
@@ -181,7 +181,7 @@ impl InPlace {
     /// Before another call of a use in which one has failed. That one may have come so far as to
     /// bring the state back, and then changed it, or failed before.
     #[cold]
-    pub(super) fn failed(&mut self, store: &mut Store<HostState>) {
+    pub(super) fn failed(&mut self, store: &mut Store<StoreData>) {
         if let Some(entered) = self.entered.as_ref().filter(|_| self.is_due)
             // After a trap, neither this nor the next call enters the component.
             && let Ok((count,)) = entered.call(store, ())

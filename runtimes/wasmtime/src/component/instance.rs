@@ -5,15 +5,17 @@ use super::in_place::InPlace;
 use super::loaded::{ComponentData, Function};
 use super::shape::Shape;
 use super::{json, json_text, preview2};
+use crate::data::{self, StoreData};
 use crate::shrinking::collecting;
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::abi::{Abi, outcome};
 use touchstone_executor::adapter::UNPREPARED;
-use touchstone_executor::host::HostState;
 use touchstone_executor::memory::UsedOn;
-use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result, TrapKind};
+use touchstone_executor::{
+    CallOptions, CallState, Error, ExportId, Instance, Outcome, Result, TrapKind,
+};
 use wasmtime::Store;
 use wasmtime::component::{self, Func, Type, TypedFunc, Val};
 
@@ -181,7 +183,10 @@ fn again_without_bound(
     if !is_bounded || ended.as_ref().map_or_else(trap::is_trap, |_| true) {
         return Ok(ended);
     }
-    let bounded = std::mem::replace(live, Live::alone(shared)?);
+    let mut bounded = std::mem::replace(live, Live::alone(shared)?);
+    let (old, new) = (&mut bounded.tenancy.store, &mut live.tenancy.store);
+    old.data_mut().hand_over_call(new.data_mut());
+    data::begin(shared.id, new)?;
     let ended = call(live)?;
     // What it fails of now is something else, and was so before.
     let is_cured = ended.as_ref().map_or_else(trap::is_trap, |_| true);
@@ -265,15 +270,33 @@ impl Instance for ComponentInstance {
         }
         let ended = call(live)?;
         let ended = again_without_bound(live, ended, shared, function, call)?;
-        Ok(match ended {
+        match ended {
             Ok(answer) => {
                 if let Some(answer) = answer {
                     json_text::write(&answer, output);
                 }
-                Outcome::Returned
+                Ok(Outcome::Returned)
             }
-            Err(error) => Outcome::Trapped(trap::of_component(error)),
-        })
+            Err(error) => outcome(Err(trap::of_component(error))),
+        }
+    }
+
+    fn invoke_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        self.shared.enforced_limits().check(&options)?;
+        let store = &mut self.live.as_mut().ok_or(UNPREPARED)?.tenancy.store;
+        // SAFETY: dropping the guard leaves the call, while the options are lent.
+        unsafe { store.data_mut().enter(options) };
+        let entered = Entered(self);
+        if let Some(live) = &mut entered.0.live {
+            data::begin(entered.0.shared.id, &mut live.tenancy.store)?;
+        }
+        entered.0.invoke(export, input, output)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -320,14 +343,26 @@ impl Instance for ComponentInstance {
     }
 }
 
-fn call_nothing(store: &mut Store<HostState>, func: Func) -> wasmtime::Result<()> {
+/// A call with options.
+struct Entered<'a>(&'a mut ComponentInstance);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some(live) = &mut self.0.live {
+            data::end(self.0.shared.id, &mut live.tenancy.store);
+            live.tenancy.store.data_mut().leave();
+        }
+    }
+}
+
+fn call_nothing(store: &mut Store<StoreData>, func: Func) -> wasmtime::Result<()> {
     // SAFETY: the shape says that the component's own type of this export was found to
     // be `func()` when it was loaded.
     let func: TypedFunc<(), ()> = unsafe { TypedFunc::new_unchecked(func) };
     func.call(store, ())
 }
 
-fn call_bytes(store: &mut Store<HostState>, func: Func, input: &[u8]) -> wasmtime::Result<()> {
+fn call_bytes(store: &mut Store<StoreData>, func: Func, input: &[u8]) -> wasmtime::Result<()> {
     // SAFETY: the shape says that the component's own type of this export was found to
     // be `func(list<u8>)` when it was loaded.
     let func: TypedFunc<(&[u8],), ()> = unsafe { TypedFunc::new_unchecked(func) };

@@ -1,7 +1,7 @@
 //! The imports of a component, wired into Wasmtime.
 
 use super::preview2;
-use touchstone_executor::host::HostState;
+use crate::data::StoreData;
 use touchstone_executor::{Trap, TrapKind};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType, Type};
@@ -15,7 +15,7 @@ const ROOT: &str = "root";
 /// Answers every import of the component: `input` by the host, WASI preview 2 where the build has
 /// it, functions that no
 /// host function answers by stubs that trap with their name.
-pub(crate) fn link(component: &Component) -> Result<Linker<HostState>> {
+pub(crate) fn link(component: &Component) -> Result<Linker<StoreData>> {
     let engine = component.engine();
     let mut linker = Linker::new(engine);
     let ty = component.component_type();
@@ -28,7 +28,7 @@ pub(crate) fn link(component: &Component) -> Result<Linker<HostState>> {
             ComponentItem::ComponentFunc(ty) if name == INPUT && gives_bytes(ty) => {
                 linker.root().func_wrap(
                     name,
-                    |store: StoreContextMut<'_, HostState>, (): ()| {
+                    |store: StoreContextMut<'_, StoreData>, (): ()| {
                         Ok((store.data().input_bytes().to_vec(),))
                     },
                 )?;
@@ -48,7 +48,7 @@ fn gives_bytes(ty: &ComponentFunc) -> bool {
 
 fn stub(
     engine: &Engine,
-    linker: &mut LinkerInstance<'_, HostState>,
+    linker: &mut LinkerInstance<'_, StoreData>,
     place: &str,
     name: &str,
     item: &ComponentItem,

@@ -7,6 +7,7 @@ use super::memories::ComponentMemories;
 use super::plan::Plan;
 use super::shape::{self, Shape};
 use super::{PREVIEW2, linker, probe};
+use crate::data::{self, StoreData};
 use crate::deadline::{Clock, Entered, FAR};
 use crate::engine::Compiler;
 use crate::{meter, settings};
@@ -15,8 +16,8 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, INNER, entered};
 use touchstone_executor::host::HostState;
 use touchstone_executor::{
-    Config, EffectiveConfig, Error, ExportId, Exports, Instance, InstanceFrom, Module, Result,
-    Strategy,
+    Config, EffectiveConfig, EnforcedLimits, Error, ExportId, Exports, Instance, InstanceFrom,
+    Module, Result, Strategy,
 };
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
@@ -24,7 +25,7 @@ use wasmtime::{Engine, Store};
 
 pub(crate) struct ComponentData {
     pub(crate) id: &'static str,
-    pub(crate) pre: InstancePre<HostState>,
+    pub(crate) pre: InstancePre<StoreData>,
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
     /// Where instances are reset in place.
@@ -90,20 +91,25 @@ impl ComponentData {
         Ok(())
     }
 
+    /// The limits that calls can have.
+    pub(crate) fn enforced_limits(&self) -> EnforcedLimits {
+        data::enforced(self.clock.is_some(), self.metered)
+    }
+
     /// Fills a store's tank, where operators are counted.
-    pub(crate) fn fill(&self, store: &mut Store<HostState>) -> Result<()> {
+    pub(crate) fn fill(&self, store: &mut Store<StoreData>) -> Result<()> {
         if self.metered { meter::fill(self.id, store) } else { Ok(()) }
     }
 
     /// From now on no deadline counts: what runs is of the host, not of the guest.
-    pub(crate) fn stop_clock(&self, store: &mut Store<HostState>) {
+    pub(crate) fn stop_clock(&self, store: &mut Store<StoreData>) {
         if self.clock.is_some() {
             store.set_epoch_deadline(FAR);
         }
     }
 
     /// Starts the deadline, where there is one. It counts until the result is dropped.
-    pub(crate) fn start_clock(&self, store: &mut Store<HostState>) -> Option<Entered<'_>> {
+    pub(crate) fn start_clock(&self, store: &mut Store<StoreData>) -> Option<Entered<'_>> {
         self.clock.as_ref().map(|clock| clock.enter(store))
     }
 }
@@ -130,7 +136,8 @@ impl LoadedComponent {
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
         let engine = settings::start(id, compiler, strategy, &settings)?;
-        let clock = config.deadline.map(|deadline| Clock::start(&engine, deadline)).transpose()?;
+        let clock = config.is_interruptible().then(|| Clock::start(&engine, config.deadline));
+        let clock = clock.transpose()?;
         let component = load(&engine)?;
         let pre = linker::link(&component)
             .and_then(|linker| linker.instantiate_pre(&component))

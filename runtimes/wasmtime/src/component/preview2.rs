@@ -6,6 +6,7 @@
 
 mod streams;
 
+use crate::data::StoreData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -56,7 +57,7 @@ pub(super) fn answers(interface: &str) -> bool {
     interface.split_once("@0.2.").is_some_and(|(name, _)| INTERFACES.binary_search(&name).is_ok())
 }
 
-pub(super) fn link(linker: &mut Linker<HostState>) -> Result<()> {
+pub(super) fn link(linker: &mut Linker<StoreData>) -> Result<()> {
     cli::exit::add_to_linker::<_, WasiCli>(linker, standard)?;
     cli::environment::add_to_linker::<_, WasiCli>(linker, standard)?;
     cli::stdin::add_to_linker::<_, WasiCli>(linker, standard)?;
@@ -87,17 +88,17 @@ pub(super) fn link(linker: &mut Linker<HostState>) -> Result<()> {
     })
 }
 
-fn standard(host: &mut HostState) -> WasiCliCtxView<'_> {
+fn standard(host: &mut StoreData) -> WasiCliCtxView<'_> {
     let program = Program::of(host);
     WasiCliCtxView { ctx: program.context.cli(), table: &mut program.table }
 }
 
-fn files(host: &mut HostState) -> WasiFilesystemCtxView<'_> {
+fn files(host: &mut StoreData) -> WasiFilesystemCtxView<'_> {
     let program = Program::of(host);
     WasiFilesystemCtxView { ctx: program.context.filesystem(), table: &mut program.table }
 }
 
-fn generator(host: &mut HostState) -> Random<'_> {
+fn generator(host: &mut StoreData) -> Random<'_> {
     Random(&mut Program::of(host).random)
 }
 
@@ -122,7 +123,7 @@ struct Program {
 
 impl Program {
     /// The state of the instance, made by its first call.
-    fn of(host: &mut HostState) -> &mut Self {
+    fn of(host: &mut StoreData) -> &mut Self {
         host.extension(Self::new)
     }
 
@@ -155,7 +156,7 @@ impl Program {
 }
 
 /// Begins a program: sets its standard input.
-pub(super) fn begin(host: &mut HostState, input: &[u8]) -> Result<()> {
+pub(super) fn begin(host: &mut StoreData, input: &[u8]) -> Result<()> {
     let program = Program::of(host);
     if let Some(reason) = &program.refused {
         wasmtime::bail!("the directory of a program cannot be opened: {reason}");
@@ -167,7 +168,7 @@ pub(super) fn begin(host: &mut HostState, input: &[u8]) -> Result<()> {
 /// Ends a program, moves its standard output to `output`, and gives its exit code, or the trap as
 /// an error.
 pub(super) fn end(
-    host: &mut HostState,
+    host: &mut StoreData,
     ended: Result<Option<Val>>,
     output: &mut Vec<u8>,
 ) -> Result<i32> {
