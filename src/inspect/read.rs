@@ -1,9 +1,9 @@
 //! Reads the sections of a module or a component.
 
 use super::{Answer, Export, Import, Inspection, Memory};
-use touchstone_executor::Signature;
-use touchstone_executor::host::HostFunction;
+use touchstone_executor::guest::FunctionImport;
 use touchstone_executor::text::plural;
+use touchstone_executor::{Functions, Signature};
 use wasmparser::{
     BinaryReaderError, ComponentExternalKind, CompositeInnerType, DataKind, ElementKind, Encoding,
     ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
@@ -141,10 +141,10 @@ impl Reader<'_> {
                 self.functions.push(index);
                 let ty = self.types.get(index as usize).and_then(Option::as_ref);
                 let signature = ty.and_then(Signature::of);
-                let host = signature.as_ref().and_then(|signature| {
-                    HostFunction::find(import.module, import.name, signature)
-                });
-                let answer = if host.is_some() { Answer::HostFunction } else { Answer::Stub };
+                let (module, name) = (import.module.to_owned(), import.name.to_owned());
+                let function = FunctionImport { module, name, signature };
+                let is_known = Functions::standard().answer(&function).is_some();
+                let answer = if is_known { Answer::HostFunction } else { Answer::Stub };
                 ("func", ty.map_or_else(String::new, in_words), answer)
             }
             TypeRef::Memory(ty) => {

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::probe::check_execution;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, Config, Error, Execution, MeasuredEngine, Strategy, Support,
+    Artifact, ArtifactFolder, Config, Error, Execution, Imports, MeasuredEngine, Strategy, Support,
 };
 
 /// Opens cells, and keeps the artifacts and the module that they share.
@@ -54,7 +54,7 @@ type ModuleKey = (&'static str, Strategy, String, String);
 pub fn config_for(threads: usize) -> Config {
     let config = Config::default();
     let wanted = u32::try_from(threads * 2).unwrap_or(u32::MAX);
-    Config { instances: config.instances.max(wanted), ..config }
+    Config { instances: config.instances.max(wanted), imports: Imports::Trap, ..config }
 }
 
 impl Lab {

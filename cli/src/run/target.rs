@@ -17,9 +17,8 @@ use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
     DataType, FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, Open, deterministic,
-    unpack,
+    imports, unpack,
 };
-use touchstone_executor::host::HostFunction;
 use touchstone_executor::scratch::remedy;
 use touchstone_executor::text::name as shown_name;
 use touchstone_executor::{Error, Exports, Signature, ValueType, wasi};
@@ -304,7 +303,7 @@ fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
     let asks_for_input = || {
         info.imports
             .iter()
-            .any(|import| import.module == "env" && import.name == HostFunction::InputLength.name())
+            .any(|import| import.module == "env" && import.name == imports::INPUT_LENGTH)
     };
     let imports_wasi = || info.imports.iter().any(|import| import.module == wasi::MODULE);
     let takes_bytes = signature.params == [ValueType::I32; 2];

@@ -22,7 +22,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::text::harmless;
 use touchstone_executor::{
-    Config, Error, ExportId, Instance, MeasuredEngine, Outcome, Signature, Strategy, TrapKind,
+    Config, Error, ExportId, Imports, Instance, MeasuredEngine, Outcome, Signature, Strategy, TrapKind,
 };
 
 /// Most live instances. Only one is used, and a pool reserves address space for each.
@@ -163,7 +163,13 @@ impl Loader {
         let can_stop = engine.is_some_and(|engine| engine.capabilities().deadline);
         let deadline = call.deadline.filter(|_| can_stop);
         let wasi = Some(Arc::new(call.program.settings()?));
-        let mut config = Config { deadline, instances: INSTANCES, wasi, ..Config::default() };
+        let mut config = Config {
+            deadline,
+            instances: INSTANCES,
+            wasi,
+            imports: Imports::Trap,
+            ..Config::default()
+        };
         let streams = Streams::default();
         // Copying takes time.
         if matches!(ask.task, Task::Call { .. }) {

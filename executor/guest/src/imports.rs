@@ -19,6 +19,11 @@ pub const STORAGE: [&str; 8] = [
     "ext_storage_commit_transaction_version_1",
 ];
 
+/// Length of the input that the host keeps, and the copy of it to an address.
+pub const INPUT_LENGTH: &str = "input_len";
+/// See [`INPUT_LENGTH`].
+pub const INPUT: &str = "input";
+
 /// The host allocator's `(size) -> pointer`, imported from `env`.
 pub const MALLOC: &str = "ext_allocator_malloc_version_1";
 

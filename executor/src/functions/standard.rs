@@ -35,8 +35,8 @@ pub(super) fn functions() -> Functions {
                 Ok(())
             },
         )
-        .wrap(MODULE, "input_len", |call: &mut HostCall<'_>| Ok(call.input().len() as u64))
-        .wrap(MODULE, "input", |call: &mut HostCall<'_>, pointer: u64| {
+        .wrap(MODULE, imports::INPUT_LENGTH, |call: &mut HostCall<'_>| Ok(call.input().len() as u64))
+        .wrap(MODULE, imports::INPUT, |call: &mut HostCall<'_>, pointer: u64| {
             let (memory, host) = call.memory_and_host();
             let length = host.input.len();
             let place = usize::try_from(pointer).ok();

@@ -37,18 +37,19 @@ impl Wasmi {
 
     fn wasmi_config(&self, config: &Config) -> wasmi::Config {
         let mut wasmi = wasmi::Config::default();
+        let uses_fuel = config.is_interruptible() || config.metered;
         wasmi
             .compilation_mode(match self.translation {
                 Translation::Eager => CompilationMode::Eager,
                 Translation::Lazy => CompilationMode::Lazy,
             })
-            .consume_fuel(config.deadline.is_some())
+            .consume_fuel(uses_fuel)
             .ignore_custom_sections(true)
             .set_max_recursion_depth(MAX_FRAMES)
             // wasmi keeps two stacks by default. Further calls at the same time would allocate one
             // each.
             .set_max_cached_stacks(config.instances.max(2) as usize);
-        if config.deadline.is_some() {
+        if uses_fuel {
             // Fuel measures what a guest does, and not translation, which the first call does. 64
             // copied bytes take one unit, as wasmi sets it.
             wasmi.fuel_cost(CustomFuelCosts {

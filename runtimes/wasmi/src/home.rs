@@ -19,8 +19,10 @@ use touchstone_executor::guest::MemoryLimits;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::{Mapping, MemoryTemplate, Resetter, ResetterMut};
-use touchstone_executor::{Error, Result};
-use wasmi::{AsContextMut, Memory, MemoryType, Store, StoreContextMut};
+use touchstone_executor::{Error, Limits, Result};
+use wasmi::{
+    AsContextMut, Memory, MemoryType, Store, StoreContextMut, StoreLimits, StoreLimitsBuilder,
+};
 
 /// The data of a store, for the host functions.
 pub(crate) struct StoreState {
@@ -28,11 +30,13 @@ pub(crate) struct StoreState {
     /// The guest's memory, once it is instantiated or lent.
     pub(crate) memory: Option<Memory>,
     pub(crate) clock: Clock,
+    /// Limits of growth in the running call, once a call had some.
+    growth: Option<StoreLimits>,
 }
 
 impl StoreState {
     pub(crate) fn new(host: HostState) -> Self {
-        Self { host, memory: None, clock: Clock::default() }
+        Self { host, memory: None, clock: Clock::default(), growth: None }
     }
 }
 
@@ -143,6 +147,27 @@ impl Home {
 
     pub(crate) fn store(&mut self) -> StoreContextMut<'_, StoreState> {
         self.store.as_context_mut()
+    }
+
+    /// Holds growth to these limits.
+    pub(crate) fn limit_growth(&mut self, limits: &Limits) {
+        let mut builder = StoreLimitsBuilder::new();
+        if let Some(pages) = limits.pages {
+            builder = builder.memory_size(pages as usize * WASM_PAGE);
+        }
+        if let Some(entries) = limits.table_entries {
+            builder = builder.table_elements(entries as usize);
+        }
+        if self.state().growth.replace(builder.build()).is_none() {
+            self.store.limiter(|state| state.growth.get_or_insert_default());
+        }
+    }
+
+    /// Ends the limits.
+    pub(crate) fn end_limits(&mut self) {
+        if let Some(growth) = &mut self.state().growth {
+            *growth = StoreLimits::default();
+        }
     }
 
     pub(crate) fn state(&mut self) -> &mut StoreState {

@@ -64,6 +64,11 @@ fn describe_fresh(shared: &SharedModule) -> EffectiveConfig {
 }
 
 impl SharedModule {
+    /// `true` if the guest's code counts fuel.
+    pub(crate) fn uses_fuel(&self) -> bool {
+        self.guest.config.is_interruptible() || self.guest.config.metered
+    }
+
     /// The settings of every strategy, read from the engine.
     pub(crate) fn effective(&self) -> EffectiveConfig {
         // The engine shows its configuration only as a whole, for printing.
@@ -73,7 +78,7 @@ impl SharedModule {
             value.split([',', ' ', '}']).next().unwrap_or_default().to_owned()
         };
         let fuel = match Store::new(&self.codes.first().engine, ()).get_fuel() {
-            Ok(_) => "on (deadline)",
+            Ok(_) => "on (deadline, or limit of fuel)",
             Err(_) => "off",
         };
         EffectiveConfig::new()

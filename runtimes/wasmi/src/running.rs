@@ -4,13 +4,14 @@ use crate::home::{Home, StoreState};
 use crate::module::SharedModule;
 use crate::trap;
 use std::sync::Arc;
-use std::time::Duration;
 use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::MemoryTemplate;
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{
+    EnforcedLimits, Error, Reference, Result, Signature, Trap, TrapKind, Value, ValueType,
+};
 use wasmi::{F32, F64, Func, Memory, Nullable, ResumableCall, StoreContextMut, TypedFunc, Val};
 
 /// Fuel between two looks at the clock: about a millisecond.
@@ -65,11 +66,14 @@ impl Running {
         mut buffers: Buffers,
     ) -> Result<Self> {
         let failed = |error| Error::runtime(shared.guest.engine, "instantiate the module")(error);
-        if let Some(deadline) = shared.guest.config.deadline {
-            let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
-            let fuel = u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE);
-            home.store().set_fuel(fuel).map_err(failed)?;
-            home.state().clock = Clock::start(shared.guest.config.deadline, None);
+        let config = &shared.guest.config;
+        if config.is_interruptible() || config.metered {
+            let fuel = config.deadline.map(|deadline| {
+                let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
+                u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE)
+            });
+            home.store().set_fuel(fuel.unwrap_or(u64::MAX)).map_err(failed)?;
+            home.state().clock = Clock::start(config.deadline, None);
         }
         let lent = home.state().memory;
         let mut store = home.store();
@@ -133,9 +137,9 @@ impl Running {
     /// Calls with `buffers.params`, and puts the results into `buffers.results`.
     fn call_numbers(&mut self, func: &Func) -> Result<(), wasmi::Error> {
         let Buffers { params, results, .. } = &mut self.buffers;
-        match self.shared.guest.config.deadline {
-            None => func.call(self.home.store(), params, results),
-            Some(deadline) => metered(self.home.store(), func, params, results, deadline),
+        match self.shared.uses_fuel() {
+            false => func.call(self.home.store(), params, results),
+            true => metered(self.home.store(), func, params, results),
         }
     }
 
@@ -147,16 +151,22 @@ impl Running {
     }
 }
 
-/// Calls in slices of fuel, and stops the guest at its deadline.
+/// Calls in slices of fuel, and stops the guest at its deadline or its limit of fuel, or where
+/// somebody interrupts it.
 fn metered(
     mut store: StoreContextMut<'_, StoreState>,
     func: &Func,
     params: &[Val],
     results: &mut [Val],
-    deadline: Duration,
 ) -> Result<(), wasmi::Error> {
-    store.data_mut().clock = Clock::start(Some(deadline), None);
-    store.set_fuel(SLICE)?;
+    let state = store.data_mut();
+    state.clock = state.host.start_clock();
+    // Fuel of the call that is not in the running slice.
+    let mut left = state.host.limits().fuel.unwrap_or(u64::MAX);
+    let out_of_fuel = || trap::carry(TrapKind::OutOfFuel);
+    let mut slice = SLICE.min(left);
+    store.set_fuel(slice)?;
+    left -= slice;
     let mut call = func.call_resumable(&mut store, params, results)?;
     loop {
         call = match call {
@@ -164,7 +174,15 @@ fn metered(
             ResumableCall::HostTrap(stopped) => return Err(stopped.into_host_error()),
             ResumableCall::OutOfFuel(stopped) => {
                 store.data().clock.check().map_err(trap::carry)?;
-                store.set_fuel(SLICE.max(stopped.required_fuel()))?;
+                // The rest of the slice is not enough for the next instruction.
+                left = left.saturating_add(store.get_fuel()?);
+                let required = stopped.required_fuel();
+                slice = SLICE.max(required).min(left);
+                if slice < required {
+                    return Err(out_of_fuel());
+                }
+                store.set_fuel(slice)?;
+                left -= slice;
                 stopped.resume(&mut store, results)?
             }
         };
@@ -214,7 +232,7 @@ impl Live for Running {
         let Entry::Substrate(function) = self.entry(index)? else {
             return Err(FOREIGN);
         };
-        if self.shared.guest.config.deadline.is_none() {
+        if !self.shared.uses_fuel() {
             let ended = function.call(self.home.store(), (pointer, length));
             return self.ended(ended);
         }
@@ -234,7 +252,7 @@ impl Live for Running {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
         let entry = self.entry(index)?;
-        if let (Entry::Nothing(function), None) = (&entry, self.shared.guest.config.deadline) {
+        if let (Entry::Nothing(function), false) = (&entry, self.shared.uses_fuel()) {
             let ended = function.call(self.home.store(), ());
             return self.ended(ended);
         }
@@ -247,6 +265,28 @@ impl Live for Running {
             *result = from_wasmi(value);
         }
         self.ended(ended)
+    }
+
+    fn enforced_limits(&self) -> EnforcedLimits {
+        let config = &self.shared.guest.config;
+        EnforcedLimits {
+            deadline: config.is_interruptible(),
+            fuel: config.metered,
+            pages: true,
+            table_entries: true,
+        }
+    }
+
+    fn begin_limits(&mut self) -> Result<()> {
+        let limits = self.home.state().host.limits();
+        if limits.pages.is_some() || limits.table_entries.is_some() {
+            self.home.limit_growth(&limits);
+        }
+        Ok(())
+    }
+
+    fn end_limits(&mut self) {
+        self.home.end_limits();
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

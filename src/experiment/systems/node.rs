@@ -11,9 +11,9 @@ use std::time::Duration;
 use touchstone_executor::Scratch;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::storage::Storage;
+use touchstone_executor::storage::{self, Storage};
 use touchstone_executor::{
-    Config, ExportId, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy, Support,
+    Config, ExportId, Functions, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy, Support,
 };
 use touchstone_systems::node::{Call, Runtime, Settings, run};
 
@@ -118,7 +118,8 @@ fn runtime(
     guest: &GuestModule,
     storage: Arc<dyn Storage>,
 ) -> Result<Runtime> {
-    let config = Config { storage: Some(storage), ..lab.config().clone() };
+    let functions = Functions::standard().with(&storage::functions(storage));
+    let config = Config { functions, ..lab.config().clone() };
     let loaded = lab.load_guest(engine, strategy, guest, HeapPages::default(), &config)?;
     let export = |call: Call| loaded.instances.export(call.export(), Abi::Substrate);
     let exports: Vec<(Call, ExportId)> =

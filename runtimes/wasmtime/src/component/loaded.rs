@@ -139,8 +139,8 @@ impl LoadedComponent {
         let clock = config.is_interruptible().then(|| Clock::start(&engine, config.deadline));
         let clock = clock.transpose()?;
         let component = load(&engine)?;
-        let pre = linker::link(&component)
-            .and_then(|linker| linker.instantiate_pre(&component))
+        let pre = linker::link(id, &component, config)?
+            .instantiate_pre(&component)
             .map_err(Error::runtime(id, "link the component"))?;
         let exports = Exports::of(guest);
         let mut functions = exports
