@@ -108,7 +108,7 @@ impl Engine for Wasm3 {
     ) -> Result<Box<dyn Module>> {
         admit(self, strategy, guest, config)?;
         let program: &Arc<Program> = artifact.open(self, guest, strategy, config)?;
-        let shared = SharedModule::new(program, guest, config);
+        let shared = SharedModule::new(program, guest, strategy, config)?;
         if strategy.instance == InstanceFrom::Interpreted {
             return loaded(strategy, config, Box::new(FreshModule::new(shared, None)));
         }

@@ -5,8 +5,11 @@ use crate::module::SharedModule;
 use crate::recipe::Recipe;
 use std::sync::Arc;
 use touchstone_executor::abi::{self, Abi};
+use touchstone_executor::adapter::UNPREPARED;
 use touchstone_executor::memory::UsedOn;
-use touchstone_executor::{EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result};
+use touchstone_executor::{
+    CallOptions, EffectiveConfig, ExportId, Instance, Module, Outcome, Result,
+};
 
 /// A module with a new instance for each call.
 pub(crate) struct FreshModule {
@@ -34,7 +37,7 @@ impl FreshModule {
 
 impl Module for FreshModule {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.shared.exports.find(name, abi)
+        self.shared.guest.exports.find(name, abi)
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
@@ -111,9 +114,21 @@ impl Instance for FreshInstance {
     }
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        let running = self.running.as_mut().ok_or(Error::Misuse("invoke without prepare"))?;
+        let running = self.running.as_mut().ok_or(UNPREPARED)?;
         self.used_on.go_on();
         abi::invoke(running, export, input, output)
+    }
+
+    fn invoke_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        let running = self.running.as_mut().ok_or(UNPREPARED)?;
+        self.used_on.go_on();
+        abi::invoke_with(running, export, input, output, options)
     }
 
     fn finish(&mut self) -> Result<()> {

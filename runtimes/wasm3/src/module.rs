@@ -1,37 +1,20 @@
 //! A guest made ready for Wasm3, and what all instances of a loaded one share.
 
 use crate::blocks;
-use crate::rewrite::{Changes, Rewritten, rewrite};
+use crate::rewrite::{Added, Changes, Rewritten, rewrite};
 use std::ffi::CString;
 use std::sync::Arc;
-use std::time::Duration;
+use touchstone_executor::adapter::LoadedGuest;
 use touchstone_executor::guest::{GuestModule, ModuleInfo, Segment};
-use touchstone_executor::host::{HostFunction, HostState};
-use touchstone_executor::{
-    Config, EffectiveConfig, Exports, InstanceFrom, Result, Signature, Strategy,
-};
-
-/// The answer to an import.
-pub(crate) enum Import {
-    Host(HostFunction, Signature),
-    /// A stub that traps by name.
-    Missing {
-        module: String,
-        name: String,
-    },
-    /// `memory.grow`.
-    Grow,
-    /// Looks whether the call's time is over.
-    Clock,
-}
+use touchstone_executor::{Config, EffectiveConfig, InstanceFrom, Result, Strategy};
 
 /// The facts about a module that a machine needs.
 pub(crate) struct Program {
     pub(crate) engine: &'static str,
     pub(crate) eager: bool,
     pub(crate) wasm: Vec<u8>,
-    /// In the module's order, the added ones last.
-    pub(crate) imports: Vec<Import>,
+    /// The imports that follow the guest's.
+    pub(crate) added: Vec<Added>,
     /// Name of the function behind each export handle.
     pub(crate) functions: Vec<CString>,
     /// The deepest nesting of blocks.
@@ -68,7 +51,7 @@ pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
 fn changes(guest: &GuestModule, strategy: Strategy, config: &Config) -> Changes {
     Changes {
         growth: lends(strategy) && guest.info().grows_memory,
-        clock: config.deadline.is_some(),
+        clock: config.is_interruptible(),
         empty_memory: brings_content(strategy, guest.info()),
     }
 }
@@ -87,28 +70,13 @@ pub(crate) fn prepare(
     config: &Config,
 ) -> Result<Arc<Program>> {
     let changes = changes(guest, strategy, config);
-    let Rewritten { wasm, functions } = rewrite(guest, changes)?;
+    let Rewritten { wasm, functions, added } = rewrite(guest, changes)?;
     let info = guest.info();
-    let mut imports: Vec<Import> = info
-        .imports
-        .iter()
-        .map(|import| {
-            let (module, name) = (&import.module, &import.name);
-            let host =
-                import.signature.as_ref().and_then(|ty| HostFunction::find(module, name, ty));
-            host.map_or_else(
-                || Import::Missing { module: module.clone(), name: name.clone() },
-                |function| Import::Host(function, function.signature()),
-            )
-        })
-        .collect();
-    imports.extend(changes.growth.then_some(Import::Grow));
-    imports.extend(changes.clock.then_some(Import::Clock));
     let program = Program {
         engine,
         eager,
         wasm,
-        imports,
+        added,
         functions,
         nesting: info.nesting,
         globals: info.mutable_globals.iter().map(|global| global.index).collect(),
@@ -121,36 +89,22 @@ pub(crate) fn prepare(
 /// The parts that all instances of a loaded module share.
 pub(crate) struct SharedModule {
     pub(crate) program: Arc<Program>,
-    pub(crate) exports: Exports,
-    guest: GuestModule,
-    config: Config,
+    pub(crate) guest: LoadedGuest,
 }
 
 impl SharedModule {
-    pub(crate) fn new(program: &Arc<Program>, guest: &GuestModule, config: &Config) -> Arc<Self> {
-        Arc::new(Self {
-            program: Arc::clone(program),
-            exports: Exports::of(guest),
-            guest: guest.clone(),
-            config: config.clone(),
-        })
-    }
-
-    pub(crate) fn guest(&self) -> &GuestModule {
-        &self.guest
+    pub(crate) fn new(
+        program: &Arc<Program>,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Arc<Self>> {
+        let guest = LoadedGuest::new(program.engine, guest, strategy, config)?;
+        Ok(Arc::new(Self { program: Arc::clone(program), guest }))
     }
 
     pub(crate) fn info(&self) -> &ModuleInfo {
         self.guest.info()
-    }
-
-    pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.config.deadline
-    }
-
-    /// The host state of a clean instance.
-    pub(crate) fn host(&self) -> HostState {
-        HostState::new(self.info().heap_base, &self.config)
     }
 
     /// The settings of every strategy.
@@ -167,9 +121,10 @@ impl SharedModule {
             )
             .with(
                 "deadline",
-                match self.deadline() {
-                    Some(_) => "on: each function and loop calls the host, which asks the clock",
-                    None => "off",
+                if self.guest.config.is_interruptible() {
+                    "on: each function and loop calls the host, which asks the clock"
+                } else {
+                    "off"
                 },
             )
             .with(

@@ -19,7 +19,7 @@ impl Recipe {
         let info = shared.info();
         let template = match info.memory {
             Some(_) if info.image_refusal().is_none() => {
-                Some(MemoryTemplate::new(shared.guest().initial_content()?, reset)?)
+                Some(MemoryTemplate::new(shared.guest.guest.initial_content()?, reset)?)
             }
             _ => None,
         };

@@ -80,7 +80,7 @@ impl Resident for SavedMachine {
 
 impl Module for ReuseModule {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.0.shared.exports.find(name, abi)
+        self.0.shared.guest.exports.find(name, abi)
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {

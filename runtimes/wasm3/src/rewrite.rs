@@ -39,10 +39,20 @@ pub(crate) struct Rewritten {
     pub(crate) wasm: Vec<u8>,
     /// Name of the function behind each export handle.
     pub(crate) functions: Vec<CString>,
+    /// The host's own imports, which come after the guest's.
+    pub(crate) added: Vec<Added>,
 }
 
-/// Name of an import, by its position among the imported functions. Growth and then the clock
-/// follow the guest's imports.
+/// An import that rewriting adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// `memory.grow`: `(i32) -> (i32)`.
+    Grow,
+    /// Looks at the clock: `() -> ()`.
+    Clock,
+}
+
+/// Name of an import, by its position among the imported functions.
 pub(crate) fn import_name(index: usize) -> CString {
     CString::new(format!("i{index}")).unwrap_or_default()
 }
@@ -66,12 +76,18 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     }
     patch.replace_imports(&imports);
     let mut calls = Calls { grow: None, clock: None };
+    let mut added = Vec::new();
     // Without types there are no functions that could call them.
     if !patch.layout().types.is_empty() {
-        let (growth, clock) = (format!("i{imported}"), imported + usize::from(changes.growth));
-        let i32 = [ValType::I32];
-        calls.grow = changes.growth.then(|| patch.import(host, &growth, &i32, &i32));
-        calls.clock = changes.clock.then(|| patch.import(host, &format!("i{clock}"), &[], &[]));
+        added.extend(changes.growth.then_some(Added::Grow));
+        added.extend(changes.clock.then_some(Added::Clock));
+    }
+    for (index, kind) in (imported..).zip(&added) {
+        let (name, i32) = (format!("i{index}"), [ValType::I32]);
+        match kind {
+            Added::Grow => calls.grow = Some(patch.import(host, &name, &i32, &i32)),
+            Added::Clock => calls.clock = Some(patch.import(host, &name, &[], &[])),
+        }
     }
     let (exports, functions) = exports(guest, &patch);
     patch.replace_exports(&exports);
@@ -81,7 +97,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     // Wasm3 would only look through names.
     patch.remove(SectionId::Custom);
     patch.rewrite(&mut calls)?;
-    Ok(Rewritten { wasm: patch.finish()?, functions })
+    Ok(Rewritten { wasm: patch.finish()?, functions, added })
 }
 
 /// One export for each function, each mutable global and the memory, and the name of each handle's
@@ -182,7 +198,8 @@ mod tests {
           (table 1 funcref) (elem (i32.const 0) $f)
           (func $f (export "a") (result i32)
             (loop (br_if 0 (memory.grow (i32.const 1)))) (global.get $hidden)))"#;
-        let (_, info) = rewritten(text, ALL);
+        let (rewritten, info) = rewritten(text, ALL);
+        assert_eq!(rewritten.added, [Added::Grow, Added::Clock]);
         assert_eq!(info.imports.len(), 2);
         assert!(!info.grows_memory);
         assert_eq!((info.data_bytes, info.segments.len()), (0, 0));
@@ -195,6 +212,7 @@ mod tests {
     fn a_module_without_code_stays_without_imports() {
         let (rewritten, info) = rewritten("(module (memory 1))", ALL);
         assert!(rewritten.functions.is_empty() && info.imports.is_empty());
+        assert!(rewritten.added.is_empty());
         assert_eq!(info.nesting, 0);
     }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, InstanceFrom, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, TrapKind,
+    Config, Error, Imports, InstanceFrom, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy,
+    TrapKind,
 };
 
 #[path = "../../../tests/fixtures/time.rs"]
@@ -132,7 +133,8 @@ fn imports_are_told_apart_by_position() {
       (import "env" "input_len" (func $other (param i32) (result i64)))
       (func (export "length") (drop (call $length)))
       (func (export "other") (drop (call $other (i32.const 1)))))"#;
-    everywhere(text, &Config::default(), |name, module| {
+    let config = Config { imports: Imports::Trap, ..Config::default() };
+    everywhere(text, &config, |name, module| {
         let mut instance = module.new_instance().unwrap();
         let mut call = |export| {
             let export = module.export(export, Abi::Plain).unwrap();

@@ -32,7 +32,7 @@ pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
     Changes {
         memory_of_ours: strategy.instance == InstanceFrom::Reuse
             || strategy.memory != MemoryFrom::Segments,
-        clock: config.deadline.is_some(),
+        clock: config.is_interruptible(),
     }
 }
 

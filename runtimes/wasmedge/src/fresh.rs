@@ -6,8 +6,9 @@ use crate::running::Running;
 use crate::slot::Slot;
 use std::sync::Arc;
 use touchstone_executor::abi::{self, Live};
+use touchstone_executor::adapter::UNPREPARED;
 use touchstone_executor::memory::{Resetter, UsedOn};
-use touchstone_executor::{CallState, Error, ExportId, Instance, Outcome, Result};
+use touchstone_executor::{CallOptions, CallState, ExportId, Instance, Outcome, Result};
 
 /// An instance that `prepare` makes and `finish` drops.
 pub(crate) struct FreshInstance {
@@ -72,7 +73,24 @@ impl Instance for FreshInstance {
                 self.used_on.go_on();
                 abi::invoke(running, export, input, output)
             }
-            _ => Err(Error::Misuse("invoke without prepare")),
+            _ => Err(UNPREPARED),
+        }
+    }
+
+    fn invoke_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        match &mut self.running {
+            Some(running) if self.state != CallState::Idle => {
+                self.state = CallState::Used;
+                self.used_on.go_on();
+                abi::invoke_with(running, export, input, output, options)
+            }
+            _ => Err(UNPREPARED),
         }
     }
 

@@ -1,79 +1,43 @@
 //! The host functions of an instance.
 //!
 //! WasmEdge keeps a raw pointer for each host function and calls it while this side is inside a
-//! call of WasmEdge's. Nothing behind the pointer is borrowed then: [`Host`] gives access through
-//! cells, on the one thread that runs the instance.
+//! call of WasmEdge's. Nothing behind the pointer is borrowed then: [`Host`] is reached through
+//! that pointer only, on the one thread that runs the instance.
 
 use crate::api;
 use crate::rewrite::Added;
 use crate::signals::{FaultRange, while_running};
 use crate::sizes::GrownPages;
-use std::cell::{Cell, RefCell};
+use crate::value::{from_wasmedge, to_wasmedge, types};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use touchstone_executor::guest::FunctionImport;
+use std::sync::Arc;
+use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Answer, Clock, HostFunction, HostState, parameters};
-use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
+use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::{Error, HostFunction, Result, Trap, ValueType};
 use wasmedge_sys::ffi;
-
-/// References of other types need a feature that the engine refuses.
-const NO_TYPE: Error = Error::Misuse("an import of a type that WasmEdge does not have");
-
-/// The reason why the host stopped a guest.
-pub(crate) enum HostStop {
-    Trap(Trap),
-    /// A host function panicked, with this message.
-    Panic(String),
-}
 
 /// The data of one instance's host functions. It stays at its address.
 pub(crate) struct Host {
-    state: RefCell<HostState>,
-    stopped: Cell<Option<HostStop>>,
+    pub(crate) state: HostState,
+    /// The trap by which a host function stopped the guest.
+    pub(crate) stopped: Option<Trap>,
     /// When the running call has to end.
-    clock: Cell<Clock>,
-    kept: GrownPages,
+    pub(crate) clock: Clock,
+    pub(crate) kept: GrownPages,
 }
 
 impl Host {
     pub(crate) fn new(state: HostState, kept: GrownPages) -> Self {
-        let (stopped, clock) = (Cell::new(None), Cell::new(Clock::default()));
-        Self { state: RefCell::new(state), stopped, clock, kept }
-    }
-
-    pub(crate) fn grown_pages(&self) -> &GrownPages {
-        &self.kept
-    }
-
-    /// The state, while no guest runs.
-    pub(crate) fn state(&mut self) -> &mut HostState {
-        self.state.get_mut()
-    }
-
-    /// Starts the time of a call.
-    pub(crate) fn start(&self, clock: Clock) {
-        self.clock.set(clock);
-    }
-
-    pub(crate) fn take_stop(&self) -> Option<HostStop> {
-        self.stopped.take()
+        Self { state, stopped: None, clock: Clock::default(), kept }
     }
 }
 
-/// The answer to one import.
-#[derive(Debug)]
-enum ImportAnswer {
-    Host(HostFunction, Signature),
-    Missing { module: String, name: String },
-    Clock,
-    Grow,
-}
-
-/// An import and its data.
+/// An import's answer and its data.
 pub(crate) struct Import {
-    answer: ImportAnswer,
+    /// `None` for a function of the host's own.
+    function: Option<Arc<HostFunction>>,
     host: NonNull<Host>,
 }
 
@@ -86,41 +50,32 @@ pub(crate) struct Import {
 pub(crate) unsafe fn provide(
     engine: &'static str,
     collection: &api::Instance,
-    imports: &[FunctionImport],
+    functions: &[Arc<HostFunction>],
     added: &[Added],
     host: NonNull<Host>,
 ) -> Result<Box<[Import]>> {
-    let guests = imports.iter().map(|import| {
-        let known = import.signature.as_ref();
-        let host = known.and_then(|ty| HostFunction::find(&import.module, &import.name, ty));
-        host.map_or_else(
-            || ImportAnswer::Missing { module: import.module.clone(), name: import.name.clone() },
-            |function| ImportAnswer::Host(function, function.signature()),
-        )
-    });
-    let own = added.iter().map(|added| match added {
-        Added::Clock => ImportAnswer::Clock,
-        Added::Grow => ImportAnswer::Grow,
-    });
-    let provided: Box<[Import]> = guests.chain(own).map(|answer| Import { answer, host }).collect();
+    let guests = functions.iter().map(|function| Some(Arc::clone(function)));
+    let all = guests.chain(added.iter().map(|_| None));
+    let provided: Box<[Import]> = all.map(|function| Import { function, host }).collect();
     for (index, import) in provided.iter().enumerate() {
-        let (params, results) = match imports.get(index) {
-            None if matches!(import.answer, ImportAnswer::Grow) => {
-                (types(&[ValueType::I32]), types(&[ValueType::I32]))
+        let i32: &[ValueType] = &[ValueType::I32];
+        let (params, results, enter): (_, _, ffi::WasmEdge_HostFunc_t) = match &import.function {
+            Some(function) => {
+                let ty = function.signature();
+                (types(&ty.params), types(&ty.results), Some(call))
             }
-            None => (Vec::new(), Vec::new()),
-            Some(known) => {
-                let ty = known.signature.as_ref().ok_or(NO_TYPE)?;
-                (types(&ty.params), types(&ty.results))
-            }
+            None => match added[index - functions.len()] {
+                Added::Grow => (types(i32), types(i32), Some(grow)),
+                Added::Clock => (Vec::new(), Vec::new(), Some(check_clock)),
+            },
         };
         let data: *const Import = import;
-        // SAFETY: `answer` takes an `Import`, which the caller keeps alive.
+        // SAFETY: all three take an `Import`, which the caller keeps alive.
         unsafe {
             collection.add_function(
                 &index.to_string(),
                 (&params, &results),
-                Some(answer),
+                enter,
                 data.cast_mut().cast(),
             )
         }
@@ -129,114 +84,123 @@ pub(crate) unsafe fn provide(
     Ok(provided)
 }
 
-fn types(types: &[ValueType]) -> Vec<ffi::WasmEdge_ValType> {
-    types
-        .iter()
-        // SAFETY: each makes the number of a type.
-        .map(|ty| unsafe {
-            match ty {
-                ValueType::I32 => ffi::WasmEdge_ValTypeGenI32(),
-                ValueType::I64 => ffi::WasmEdge_ValTypeGenI64(),
-                ValueType::F32 => ffi::WasmEdge_ValTypeGenF32(),
-                ValueType::F64 => ffi::WasmEdge_ValTypeGenF64(),
-                ValueType::V128 => ffi::WasmEdge_ValTypeGenV128(),
-                ValueType::FuncRef => ffi::WasmEdge_ValTypeGenFuncRef(),
-                ValueType::ExternRef => ffi::WasmEdge_ValTypeGenExternRef(),
-            }
-        })
-        .collect()
+/// A guest that waits for a host function.
+struct WaitingGuest {
+    frame: *const ffi::WasmEdge_CallingFrameContext,
+    host: NonNull<Host>,
 }
 
-/// The function that WasmEdge calls for every import.
-unsafe extern "C" fn answer(
+impl WaitingGuest {
+    /// Null where the guest has none.
+    fn memory(&self) -> *mut ffi::WasmEdge_MemoryInstanceContext {
+        // SAFETY: the frame is that of the running call.
+        unsafe { ffi::WasmEdge_CallingFrameGetMemoryInstance(self.frame, 0) }
+    }
+
+    /// Returns the old number of pages; `None` if growth is refused.
+    fn grow(&mut self, pages: u32) -> Option<u32> {
+        let memory = NonNull::new(self.memory())?;
+        // SAFETY: the memory is that of the waiting guest, the only one of its slot's instances,
+        // and `&mut self` shows that no slice of it exists.
+        unsafe { self.host.as_ref().kept.grow(memory, pages) }
+    }
+}
+
+impl HostCaller for WaitingGuest {
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        // SAFETY: while the guest waits, nobody else uses its memory or its state, which lie apart
+        // and stay borrowed as this is.
+        unsafe { (bytes(self.memory()), &mut self.host.as_mut().state) }
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        // SAFETY: as above.
+        unsafe { &mut self.host.as_mut().state }
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        self.grow(pages).is_some()
+    }
+
+    /// A guest that mostly calls the host reaches few loops.
+    fn check_time(&mut self) -> Result<(), Trap> {
+        // SAFETY: as above.
+        unsafe { self.host.as_ref() }.clock.check()
+    }
+}
+
+/// Ends a host function: goes on, or stops the guest with a trap.
+///
+/// # Safety
+///
+/// The host must be that of the waiting guest, without references into it.
+unsafe fn end(mut host: NonNull<Host>, ended: Result<(), Trap>) -> ffi::WasmEdge_Result {
+    match ended {
+        Ok(()) => ffi::WasmEdge_Result { Code: 0 },
+        Err(trap) => {
+            // SAFETY: as for this function.
+            unsafe { host.as_mut() }.stopped = Some(trap);
+            // SAFETY: makes a number.
+            unsafe { ffi::WasmEdge_ResultGen(ffi::WasmEdge_ErrCategory_UserLevelError, 1) }
+        }
+    }
+}
+
+/// The function that WasmEdge calls for a host function.
+unsafe extern "C" fn call(
     data: *mut c_void,
     frame: *const ffi::WasmEdge_CallingFrameContext,
     params: *const ffi::WasmEdge_Value,
     results: *mut ffi::WasmEdge_Value,
 ) -> ffi::WasmEdge_Result {
-    // A fault in here is not the guest's.
-    while_running(FaultRange::Nothing, || {
-        // SAFETY: `provide` passed an `Import` that lives as long as this can be called, like the
-        // host in it; both are only shared.
-        let (import, host) = unsafe {
-            let import = &*data.cast_const().cast::<Import>();
-            (import, import.host.as_ref())
-        };
+    // SAFETY: `provide` passed an `Import` that lives as long as this can be called.
+    let Import { function, host } = unsafe { &*data.cast_const().cast::<Import>() };
+    let Some(function) = function else { return ffi::WasmEdge_Result { Code: 0 } };
+    let values = function.signature().params.iter().enumerate().map(|(index, ty)| {
         // SAFETY: WasmEdge gives as many values as the function's type has.
-        let mut call = unsafe { Call::new(frame, params, results) };
-        // A panic must not pass through WasmEdge's frames.
-        let ended = catch_unwind(AssertUnwindSafe(|| import.answer.run(host, &mut call)));
-        let stop = match ended {
-            Ok(Ok(())) => return ffi::WasmEdge_Result { Code: 0 },
-            Ok(Err(trap)) => HostStop::Trap(trap),
-            Err(panic) => HostStop::Panic(
-                panic
-                    .downcast_ref::<&str>()
-                    .map(|text| (*text).to_owned())
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "it panicked".to_owned()),
-            ),
-        };
-        host.stopped.set(Some(stop));
-        // SAFETY: makes a number.
-        unsafe { ffi::WasmEdge_ResultGen(ffi::WasmEdge_ErrCategory_UserLevelError, 1) }
-    })
+        from_wasmedge(*ty, unsafe { *params.add(index) })
+    });
+    // SAFETY: there is a place for each result, to which WasmEdge does not look meanwhile.
+    let give = |index, value| unsafe { *results.add(index) = to_wasmedge(value) };
+    let mut guest = WaitingGuest { frame, host: *host };
+    // A fault in here is not the guest's.
+    let answer = || adapter::answer(&mut guest, function, values, give);
+    let ended = while_running(FaultRange::Nothing, answer);
+    // SAFETY: the host is that of the waiting guest, and the function has ended.
+    unsafe { end(*host, ended) }
 }
 
-/// The values and the memory of one call of a host function.
-struct Call {
-    memory: *mut ffi::WasmEdge_MemoryInstanceContext,
+/// The function that WasmEdge calls for `memory.grow`.
+unsafe extern "C" fn grow(
+    data: *mut c_void,
+    frame: *const ffi::WasmEdge_CallingFrameContext,
     params: *const ffi::WasmEdge_Value,
     results: *mut ffi::WasmEdge_Value,
+) -> ffi::WasmEdge_Result {
+    // SAFETY: `provide` passed an `Import` that lives as long as this can be called.
+    let host = unsafe { (*data.cast_const().cast::<Import>()).host };
+    let mut guest = WaitingGuest { frame, host };
+    // SAFETY: the type has one parameter and one result.
+    unsafe {
+        let more = (*params).Value as u32;
+        let before = while_running(FaultRange::Nothing, || guest.grow(more)).unwrap_or(u32::MAX);
+        *results = ffi::WasmEdge_ValueGenI32(before.cast_signed());
+    }
+    ffi::WasmEdge_Result { Code: 0 }
 }
 
-impl Call {
-    /// # Safety
-    ///
-    /// All three come from WasmEdge's call of a host function that is still running, and the values
-    /// have the types that `run` reads and writes.
-    unsafe fn new(
-        frame: *const ffi::WasmEdge_CallingFrameContext,
-        params: *const ffi::WasmEdge_Value,
-        results: *mut ffi::WasmEdge_Value,
-    ) -> Self {
-        // SAFETY: the frame is that of the call.
-        let memory = unsafe { ffi::WasmEdge_CallingFrameGetMemoryInstance(frame, 0) };
-        Self { memory, params, results }
-    }
-
-    fn i32(&self, index: usize) -> u32 {
-        // SAFETY: by `new`, there is such a value, and its low half is the number.
-        unsafe { (*self.params.add(index)).Value as u32 }
-    }
-
-    fn i64(&self, index: usize) -> u64 {
-        // SAFETY: as above.
-        unsafe { (*self.params.add(index)).Value as u64 }
-    }
-
-    fn return_i32(&mut self, value: u32) {
-        // SAFETY: by `new`, there is room for one value.
-        unsafe { *self.results = ffi::WasmEdge_ValueGenI32(value.cast_signed()) }
-    }
-
-    fn return_i64(&mut self, value: u64) {
-        // SAFETY: as above.
-        unsafe { *self.results = ffi::WasmEdge_ValueGenI64(value.cast_signed()) }
-    }
-
-    fn memory(&mut self) -> &mut [u8] {
-        // SAFETY: the memory is that of the calling guest, which waits; no other slice of it exists
-        // while a host function runs.
-        unsafe { bytes(self.memory) }
-    }
-
-    /// Returns the old number of pages; `None` if growth is refused.
-    fn grow(&mut self, kept: &GrownPages, pages: u32) -> Option<u32> {
-        let memory = NonNull::new(self.memory)?;
-        // SAFETY: the memory is that of the calling guest, the only one of its slot's instances,
-        // and no slice of it exists.
-        unsafe { kept.grow(memory, pages) }
+/// The function that WasmEdge calls to look at the clock.
+unsafe extern "C" fn check_clock(
+    data: *mut c_void,
+    _: *const ffi::WasmEdge_CallingFrameContext,
+    _: *const ffi::WasmEdge_Value,
+    _: *mut ffi::WasmEdge_Value,
+) -> ffi::WasmEdge_Result {
+    // SAFETY: `provide` passed an `Import` that lives, as its host does, as long as this can be
+    // called. The guest waits, so nobody else uses the host.
+    unsafe {
+        let host = (*data.cast_const().cast::<Import>()).host;
+        end(host, host.as_ref().clock.check())
     }
 }
 
@@ -262,49 +226,4 @@ pub(crate) unsafe fn bytes<'a>(memory: *mut ffi::WasmEdge_MemoryInstanceContext)
     // region, which `HostState` does not write. By the contract of this function, nothing else uses
     // them.
     unsafe { std::slice::from_raw_parts_mut(base, length) }
-}
-
-impl ImportAnswer {
-    fn run(&self, host: &Host, call: &mut Call) -> Result<(), Trap> {
-        match self {
-            // A guest that mostly calls the host reaches few loops.
-            Self::Host(function, signature) => {
-                provided(*function, signature, host, call).and_then(|()| host.clock.get().check())
-            }
-            Self::Missing { module, name } => {
-                let (module, name) = (module.clone(), name.clone());
-                Err(TrapKind::MissingImport { module, name }.into())
-            }
-            Self::Grow => {
-                let before = call.grow(&host.kept, call.i32(0));
-                call.return_i32(before.unwrap_or(u32::MAX));
-                Ok(())
-            }
-            Self::Clock => host.clock.get().check(),
-        }
-    }
-}
-
-/// Answers a function on the memory, which grows if the answer needs more.
-fn provided(
-    function: HostFunction,
-    signature: &Signature,
-    host: &Host,
-    call: &mut Call,
-) -> Result<(), Trap> {
-    let mut state = host.state.borrow_mut();
-    let values = parameters((0..signature.params.len()).map(|index| call.i64(index)));
-    let result = loop {
-        match state.answer(function, call.memory(), &values)? {
-            Answer::Result(result) => break result,
-            Answer::NeedsMemory { pages } if call.grow(&host.kept, pages).is_some() => {}
-            Answer::NeedsMemory { pages } => return Err(function.full(pages)),
-        }
-    };
-    match signature.results.first() {
-        Some(ValueType::I64) => call.return_i64(result),
-        Some(_) => call.return_i32(result as u32),
-        None => {}
-    }
-    Ok(())
 }

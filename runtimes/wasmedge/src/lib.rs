@@ -26,6 +26,7 @@ mod snapshot;
 #[doc(hidden)]
 pub mod testing;
 mod trap;
+mod value;
 
 use touchstone_executor::MeasuredEngine;
 

@@ -8,32 +8,27 @@ use crate::rewrite::{Added, Changes};
 use crate::{api, signals, sizes};
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::adapter::Reused;
+use touchstone_executor::adapter::{LoadedGuest, Reused};
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
-use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{MemoryTemplate, ResetMethod};
 use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
-    CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Exports, Instance, InstanceFrom,
+    CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Instance, InstanceFrom,
     MemoryFrom, Module, Result, Strategy,
 };
 
 /// The parts that all instances of a module share.
 pub(crate) struct SharedModule {
-    pub(crate) engine: &'static str,
     pub(crate) settings: Settings,
     pub(crate) code: LoadedCode,
-    pub(crate) exports: Exports,
     pub(crate) changes: Changes,
     pub(crate) added: Vec<Added>,
     /// The start function is an export that the host calls.
     pub(crate) has_start: bool,
-    pub(crate) config: Config,
-    pub(crate) strategy: Strategy,
     pub(crate) reset: ResetMethod,
     /// The clean memory, if memories are Touchstone's and the module's bytes determine it.
     pub(crate) template: Option<MemoryTemplate>,
-    guest: GuestModule,
+    pub(crate) guest: LoadedGuest,
 }
 
 impl SharedModule {
@@ -41,15 +36,10 @@ impl SharedModule {
         self.guest.info()
     }
 
-    /// The host state of a clean instance.
-    pub(crate) fn host(&self) -> HostState {
-        HostState::new(self.info().heap_base, &self.config)
-    }
-
     /// Checks that a memory has the size of its template.
     pub(crate) fn check_size(&self, bytes: usize, template: &MemoryTemplate) -> Result<()> {
         if bytes != template.whole_size() {
-            let failed = Error::runtime(self.engine, "lay out the memory");
+            let failed = Error::runtime(self.guest.engine, "lay out the memory");
             return Err(failed("it has another size than the module says"));
         }
         Ok(())
@@ -61,7 +51,7 @@ impl SharedModule {
         base: *mut u8,
         template: Option<&MemoryTemplate>,
     ) -> Result<String> {
-        let Some(offset) = self.guest.first_data_byte() else {
+        let Some(offset) = self.guest.guest.first_data_byte() else {
             return Ok("no data at a known place to look at".to_owned());
         };
         let found = mapping_kind(base as usize + offset as usize);
@@ -74,8 +64,8 @@ impl SharedModule {
             }
             Some(MappingKind::Anonymous) if !wants_image => Ok("anonymous".to_owned()),
             Some(other) => Err(Error::WrongMode {
-                engine: self.engine,
-                strategy: self.strategy,
+                engine: self.guest.engine,
+                strategy: self.guest.strategy,
                 reason: format!("its memory is mapped as {other:?}"),
             }),
             None => Ok("not probed: /proc/self/maps has no answer".to_owned()),
@@ -128,18 +118,14 @@ impl WasmEdgeModule {
             }
         }
         let shared = SharedModule {
-            engine,
             settings,
             code: loaded,
-            exports: Exports::of(guest),
             changes: code.changes,
             added: code.rewritten.added.clone(),
             has_start: code.rewritten.has_start,
-            config: config.clone(),
-            strategy,
             reset,
             template,
-            guest: guest.clone(),
+            guest: LoadedGuest::new(engine, guest, strategy, config)?,
         };
         Ok(Self { shared: Arc::new(shared), claimed, memory: None })
     }
@@ -151,11 +137,11 @@ impl WasmEdgeModule {
 
 impl Module for WasmEdgeModule {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.shared.exports.find(name, abi)
+        self.shared.guest.exports.find(name, abi)
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok(match self.shared.strategy.instance {
+        Ok(match self.shared.guest.strategy.instance {
             InstanceFrom::Reuse => Box::new(Reused::<Resident>::new(&self.shared)),
             _ => Box::new(FreshInstance::new(&self.shared)),
         })
@@ -174,8 +160,8 @@ impl Module for WasmEdgeModule {
                 }
             };
             return Err(Error::WrongMode {
-                engine: self.shared.engine,
-                strategy: self.shared.strategy,
+                engine: self.shared.guest.engine,
+                strategy: self.shared.guest.strategy,
                 reason: reason.to_owned(),
             });
         }
@@ -183,7 +169,7 @@ impl Module for WasmEdgeModule {
         instance.prepare()?;
         let base = instance.memory().map(|memory| memory.as_ptr().cast_mut());
         if let Some(base) = base.filter(|base| !base.is_null()) {
-            let wants_image = self.shared.strategy.memory != MemoryFrom::Segments;
+            let wants_image = self.shared.guest.strategy.memory != MemoryFrom::Segments;
             let template = self.shared.template.as_ref().filter(|_| wants_image);
             // With a start function, each instance probes its own content.
             if template.is_some() || !wants_image {
@@ -209,7 +195,7 @@ impl Module for WasmEdgeModule {
                      which leaves other runtimes' faults to them",
                 ),
         };
-        let reset = match (shared.strategy.instance, shared.reset) {
+        let reset = match (shared.guest.strategy.instance, shared.reset) {
             (InstanceFrom::Recreate, ResetMethod::Segments) => "everything is dropped".to_owned(),
             (_, reset) => reset.to_string(),
         };
@@ -218,11 +204,12 @@ impl Module for WasmEdgeModule {
             (None, 0) => "its first size put back, what lies behind cleaned",
             (None, _) => "its first size put back, what lies behind cleaned and closed",
         };
-        let (instance, grown) = match (shared.strategy.instance, shared.changes.memory_of_ours) {
-            (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
-            (_, true) => ("new each call, importing one memory", put_back),
-            (_, false) => ("new each call", "dropped with the instance"),
-        };
+        let (instance, grown) =
+            match (shared.guest.strategy.instance, shared.changes.memory_of_ours) {
+                (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
+                (_, true) => ("new each call, importing one memory", put_back),
+                (_, false) => ("new each call", "dropped with the instance"),
+            };
         let memory = self.memory.as_deref().unwrap_or("not probed");
         effective
             .with("compilation", "one thread")
@@ -232,7 +219,7 @@ impl Module for WasmEdgeModule {
             .with("grown memory", grown)
             .with(
                 "grown table",
-                match shared.strategy.instance {
+                match shared.guest.strategy.instance {
                     InstanceFrom::Reuse => "the instance is replaced by a new one",
                     _ => "dropped with the instance",
                 },
@@ -246,15 +233,16 @@ impl Module for WasmEdgeModule {
             )
             .with(
                 "deadline",
-                match shared.config.deadline {
-                    Some(_) => "on, by code added to functions and loops",
-                    None => "off",
+                if shared.guest.config.is_interruptible() {
+                    "on, by code added to functions and loops"
+                } else {
+                    "off"
                 },
             )
             .with("statistics", "off")
             .with(
                 "code",
-                match shared.strategy.code {
+                match shared.guest.strategy.code {
                     CodeFrom::InProcess => "handed over in memory",
                     CodeFrom::Precompiled => "read from a universal module in a file",
                 },

@@ -4,12 +4,13 @@ use crate::api::{self, Function, Memory};
 use crate::host::bytes;
 use crate::signals::{FaultRange, while_running};
 use crate::slot::{MAKE_MEMORY, Slot};
+use crate::value::{from_wasmedge, to_wasmedge};
 use crate::{rewrite, trap};
 use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{Resetter, Rights};
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -32,7 +33,7 @@ unsafe impl Send for Running {}
 
 impl Running {
     pub(crate) fn new(slot: Slot) -> Self {
-        let entries = vec![None; slot.shared.exports.iter().count()];
+        let entries = vec![None; slot.shared.guest.exports.iter().count()];
         Self { slot, memory: None, base: 0, entries, params: Vec::new(), results: Vec::new() }
     }
 
@@ -45,11 +46,11 @@ impl Running {
             false => self.slot.instance().and_then(|instance| instance.memory(MEMORY)),
         };
         if self.memory.is_none() && self.slot.shared.info().memory.is_some() {
-            let failed = Error::runtime(self.slot.shared.engine, "find the memory");
+            let failed = Error::runtime(self.slot.shared.guest.engine, "find the memory");
             return Err(failed("it is not exported"));
         }
         if let (Some(memory), Some(limits)) = (self.memory, self.slot.shared.info().memory) {
-            let failed = Error::runtime(self.slot.shared.engine, MAKE_MEMORY);
+            let failed = Error::runtime(self.slot.shared.guest.engine, MAKE_MEMORY);
             // SAFETY: the memory is of the slot's instance, or of the slot.
             unsafe { api::check_memory(memory, limits) }.map_err(failed)?;
         }
@@ -58,17 +59,17 @@ impl Running {
     }
 
     /// Runs the start function.
-    fn start(&self) -> Result<()> {
+    fn start(&mut self) -> Result<()> {
         let shared = &self.slot.shared;
         if !shared.has_start {
             return Ok(());
         }
         let name = rewrite::start();
         let function = self.slot.instance().and_then(|instance| instance.function(&name));
-        let missing = Error::runtime(shared.engine, "find the start function");
+        let missing = Error::runtime(shared.guest.engine, "find the start function");
         let function = function.ok_or_else(|| missing("it is not exported"))?;
         let _rights = self.slot.grown_pages().rights();
-        let ended = invoke(&self.slot, self.base, function, &[], &mut [])?;
+        let ended = invoke(&mut self.slot, self.base, function, &[], &mut [])?;
         ended.map_err(|trap| Error::Instantiation { trap })
     }
 
@@ -115,10 +116,13 @@ impl Running {
 
     fn find_entry(&mut self, index: u32) -> Result<Function> {
         let shared = &self.slot.shared;
-        let export = shared.exports.get(index).ok_or(FOREIGN)?;
+        let export = shared.guest.exports.get(index).ok_or(FOREIGN)?;
         let found = self.slot.instance().and_then(|instance| instance.function(&export.name));
         let entry = found.ok_or_else(|| {
-            Error::runtime(shared.engine, "find an export")(format!("'{}' is gone", export.name))
+            Error::runtime(shared.guest.engine, "find an export")(format!(
+                "'{}' is gone",
+                export.name
+            ))
         })?;
         self.entries[index as usize] = Some(entry);
         Ok(entry)
@@ -127,14 +131,13 @@ impl Running {
 
 /// Calls a function of the guest.
 fn invoke(
-    slot: &Slot,
+    slot: &mut Slot,
     base: usize,
     function: Function,
     params: &[ffi::WasmEdge_Value],
     results: &mut [ffi::WasmEdge_Value],
 ) -> Result<Result<(), Trap>> {
-    let shared = &slot.shared;
-    if shared.config.deadline.is_some() {
+    if slot.shared.guest.config.is_interruptible() {
         slot.start_clock();
     }
     // SAFETY: the function is of the live instance in the slot, the lengths are those of `params`
@@ -153,7 +156,7 @@ fn invoke(
         Ok(()) => Ok(Ok(())),
         Err(failure) => {
             let stop = slot.take_stop();
-            trap::sort(shared.engine, failure, stop).map(Err)
+            trap::sort(slot.shared.guest.engine, failure, stop).map(Err)
         }
     }
 }
@@ -211,7 +214,7 @@ impl Live for Running {
             to_wasmedge(Value::I32(length.cast_signed())),
         ];
         let mut results = [to_wasmedge(Value::I64(0))];
-        let ended = invoke(&self.slot, self.base, function, &params, &mut results)?;
+        let ended = invoke(&mut self.slot, self.base, function, &params, &mut results)?;
         Ok(ended.map(|()| results[0].Value as u64))
     }
 
@@ -226,55 +229,14 @@ impl Live for Running {
         self.params.extend(params.iter().map(|value| to_wasmedge(*value)));
         self.results.clear();
         self.results.extend(results.iter().map(|value| to_wasmedge(*value)));
-        let ended = invoke(&self.slot, self.base, function, &self.params, &mut self.results)?;
+        let ended = invoke(&mut self.slot, self.base, function, &self.params, &mut self.results)?;
         for (result, found) in results.iter_mut().zip(&self.results) {
-            *result = from_wasmedge(*result, *found);
+            *result = from_wasmedge(result.ty(), *found);
         }
         Ok(ended)
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
-        self.slot.shared.exports.signature(index)
+        self.slot.shared.guest.exports.signature(index)
     }
-}
-
-fn to_wasmedge(value: Value) -> ffi::WasmEdge_Value {
-    // SAFETY: makes values of numbers or null.
-    unsafe {
-        match value {
-            Value::I32(value) => ffi::WasmEdge_ValueGenI32(value),
-            Value::I64(value) => ffi::WasmEdge_ValueGenI64(value),
-            // As bits, which keep the payload of a NaN.
-            Value::F32(bits) => {
-                ffi::WasmEdge_Value { Value: bits.into(), Type: ffi::WasmEdge_ValTypeGenF32() }
-            }
-            Value::F64(bits) => {
-                ffi::WasmEdge_Value { Value: bits.into(), Type: ffi::WasmEdge_ValTypeGenF64() }
-            }
-            Value::V128(bits) => {
-                ffi::WasmEdge_Value { Value: bits, Type: ffi::WasmEdge_ValTypeGenV128() }
-            }
-            // The contract passes none but null.
-            Value::FuncRef(_) => ffi::WasmEdge_ValueGenFuncRef(std::ptr::null()),
-            Value::ExternRef(_) => ffi::WasmEdge_ValueGenExternRef(std::ptr::null_mut()),
-        }
-    }
-}
-
-/// The content of a value, with the type of `asked`.
-fn from_wasmedge(asked: Value, found: ffi::WasmEdge_Value) -> Value {
-    match asked {
-        Value::I32(_) => Value::I32(found.Value as i32),
-        Value::I64(_) => Value::I64(found.Value as i64),
-        Value::F32(_) => Value::F32(found.Value as u32),
-        Value::F64(_) => Value::F64(found.Value as u64),
-        Value::V128(_) => Value::V128(found.Value),
-        Value::FuncRef(_) => Value::FuncRef(seen(found)),
-        Value::ExternRef(_) => Value::ExternRef(seen(found)),
-    }
-}
-
-fn seen(found: ffi::WasmEdge_Value) -> Reference {
-    // SAFETY: only looks at the value.
-    Reference::null_if(unsafe { ffi::WasmEdge_ValueIsNullRef(found) })
 }

@@ -8,8 +8,8 @@ use crate::sizes::GrownPages;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::{Error, Result};
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Error, Result, Trap};
 
 /// The action that fails if the system has no addresses or no memory left.
 pub(crate) const MAKE_MEMORY: &str = "make a memory";
@@ -41,7 +41,7 @@ impl Drop for OwnedHost {
 
 impl Slot {
     pub(crate) fn new(shared: &Arc<SharedModule>) -> Result<Self> {
-        let engine = shared.engine;
+        let engine = shared.guest.engine;
         let failed = || Error::runtime(engine, "set up an instance");
         let executor = Executor::new(&shared.settings).map_err(failed())?;
         let store = Store::new().map_err(failed())?;
@@ -49,11 +49,14 @@ impl Slot {
         let info = shared.info();
         // Machine code checks no bounds.
         let closed = shared.code.executable > 0;
-        let kept = GrownPages::new(closed, shared.config.region.is_some(), info.memory.is_some())?;
-        let host = OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.host(), kept)))));
+        let kept =
+            GrownPages::new(closed, shared.guest.config.region.is_some(), info.memory.is_some())?;
+        let host =
+            OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.guest.new_host(), kept)))));
         // SAFETY: both are fields of this slot, dropped after all that can call them.
-        let provided =
-            unsafe { host::provide(engine, &imports, &info.imports, &shared.added, host.0) }?;
+        let provided = unsafe {
+            host::provide(engine, &imports, &shared.guest.functions, &shared.added, host.0)
+        }?;
         if let (Some(limits), true) = (info.memory, shared.changes.memory_of_ours) {
             let memory = NewMemory::new(limits).map_err(Error::runtime(engine, MAKE_MEMORY))?;
             imports.add_memory(MEMORY, memory);
@@ -87,7 +90,7 @@ impl Slot {
                 Ok(())
             }
             Err(failure) => {
-                let engine = self.shared.engine;
+                let engine = self.shared.guest.engine;
                 if let (Some(limits), false) =
                     (self.shared.info().memory, self.shared.changes.memory_of_ours)
                 {
@@ -118,21 +121,24 @@ impl Slot {
 
     pub(crate) fn host(&mut self) -> &mut HostState {
         // SAFETY: no guest, and so no host function, runs while this slot is borrowed mutably.
-        unsafe { self.host.0.as_mut() }.state()
+        &mut unsafe { self.host.0.as_mut() }.state
     }
 
     pub(crate) fn grown_pages(&self) -> &GrownPages {
         // SAFETY: shared only, as in the host functions.
-        unsafe { self.host.0.as_ref() }.grown_pages()
+        unsafe { &(*self.host.0.as_ptr()).kept }
     }
 
-    pub(crate) fn start_clock(&self) {
-        // SAFETY: shared only, as in the host functions.
-        unsafe { self.host.0.as_ref() }.start(Clock::start(self.shared.config.deadline));
+    /// Starts the time of a call.
+    pub(crate) fn start_clock(&mut self) {
+        // SAFETY: as in `host`.
+        let host = unsafe { self.host.0.as_mut() };
+        host.clock = host.state.start_clock();
     }
 
-    pub(crate) fn take_stop(&self) -> Option<host::HostStop> {
-        // SAFETY: shared only, as in the host functions.
-        unsafe { self.host.0.as_ref() }.take_stop()
+    /// The trap by which a host function stopped the guest.
+    pub(crate) fn take_stop(&mut self) -> Option<Trap> {
+        // SAFETY: as in `host`.
+        unsafe { self.host.0.as_mut() }.stopped.take()
     }
 }

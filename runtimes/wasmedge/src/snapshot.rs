@@ -23,7 +23,7 @@ impl Snapshot {
     /// Saves the state. Rewriting has exported all of it.
     pub(crate) fn take(running: &mut Running) -> Result<Self> {
         let shared = std::sync::Arc::clone(&running.slot.shared);
-        let (engine, info) = (shared.engine, shared.info());
+        let (engine, info) = (shared.guest.engine, shared.info());
         let lost = |what: &str| {
             Error::runtime(engine, "save the clean state")(format!("a {what} is not exported"))
         };
@@ -58,7 +58,7 @@ impl Snapshot {
 
     /// Restores the state, in the instance that it was taken from.
     pub(crate) fn restore(&self, running: &mut Running) -> Result<()> {
-        let failed = || Error::runtime(running.slot.shared.engine, "restore the clean state");
+        let failed = || Error::runtime(running.slot.shared.guest.engine, "restore the clean state");
         for (global, value) in &self.globals {
             // SAFETY: the global is of the live instance, and the value came from it.
             let set = unsafe { ffi::WasmEdge_GlobalInstanceSetValue(global.as_ptr(), *value) };

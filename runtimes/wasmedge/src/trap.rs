@@ -1,18 +1,14 @@
 //! WasmEdge's failures: a guest's trap or a host's failure.
 
 use crate::api::Failure;
-use crate::host::HostStop;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
-/// The trap of a failed call; an error if it is no trap of the guest. `stop` is the reason that a
+/// The trap of a failed call; an error if it is no trap of the guest. `stop` is the trap that a
 /// host function left.
 #[cold]
-pub(crate) fn sort(engine: &'static str, failure: Failure, stop: Option<HostStop>) -> Result<Trap> {
+pub(crate) fn sort(engine: &'static str, failure: Failure, stop: Option<Trap>) -> Result<Trap> {
     match (stop, failure.code()) {
-        (Some(HostStop::Trap(trap)), _) => Ok(trap),
-        (Some(HostStop::Panic(reason)), _) => {
-            Err(Error::runtime(engine, "run a host function")(reason))
-        }
+        (Some(trap), _) => Ok(trap),
         (None, Some(code)) => match kind(code) {
             Some(kind) => Ok(kind.into()),
             None if (0x0400..0x0500).contains(&code) => {

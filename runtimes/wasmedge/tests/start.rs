@@ -2,7 +2,7 @@
 
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Error, Outcome, Result, Strategy, TrapKind};
+use touchstone_executor::{Config, Error, Imports, Outcome, Result, Strategy, TrapKind};
 
 /// The outputs of three calls of `f`, or what stops the first, under every strategy of every engine
 /// that can have the guest.
@@ -86,7 +86,8 @@ fn a_start_function_may_be_an_import() {
         )
     };
     for memory in ["(memory 1)", ""] {
-        everywhere(&text(memory), &Config::default(), |name, outputs| match outputs {
+        let config = Config { imports: Imports::Trap, ..Config::default() };
+        everywhere(&text(memory), &config, |name, outputs| match outputs {
             Err(Error::Instantiation { trap }) => {
                 assert!(matches!(trap.kind, TrapKind::MissingImport { .. }), "{name}: {trap}");
             }

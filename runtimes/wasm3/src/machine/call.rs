@@ -2,8 +2,9 @@
 
 use super::Machine;
 use super::trap::RunStop;
+use super::value::{bits, value};
 use std::ffi::c_void;
-use touchstone_executor::{Error, Reference, Result, Trap, TrapKind, Value, ValueType};
+use touchstone_executor::{Error, Result, Trap, TrapKind, Value, ValueType};
 use wasm3_sys as ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -65,7 +66,7 @@ impl Machine {
         // number with the function's type.
         let ended = unsafe { self.run(function, &mut arguments, &mut places) }?;
         for (result, bits) in results.iter_mut().zip(outputs) {
-            *result = from_bits(*result, bits);
+            *result = value(result.ty(), bits);
         }
         Ok(ended)
     }
@@ -133,35 +134,11 @@ impl Machine {
         // SAFETY: the runtime is alive, the name ends with a zero.
         let result = unsafe { ffi::m3_FindFunction(&raw mut found, self.raw(), name.as_ptr()) };
         self.plain(result).map_err(failed)?;
-        let signature = self.shared.exports.signature(index as u32);
+        let signature = self.shared.guest.exports.signature(index as u32);
         let is_substrate = signature
             .is_some_and(|ty| ty.params == [ValueType::I32; 2] && ty.results == [ValueType::I64]);
         let function = Function { raw: found, is_substrate };
         self.functions[index] = function;
         Ok(function)
-    }
-}
-
-fn bits(value: Value) -> u64 {
-    match value {
-        Value::I32(value) => u64::from(value as u32),
-        Value::I64(value) => value as u64,
-        Value::F32(bits) => u64::from(bits),
-        Value::F64(bits) => bits,
-        // The engine has no vectors, and the contract passes no reference but null.
-        Value::V128(_) | Value::FuncRef(_) | Value::ExternRef(_) => 0,
-    }
-}
-
-/// A value of the same type from what Wasm3 wrote.
-fn from_bits(ty: Value, bits: u64) -> Value {
-    match ty {
-        Value::I32(_) => Value::I32(bits as u32 as i32),
-        Value::I64(_) => Value::I64(bits as i64),
-        Value::F32(_) => Value::F32(bits as u32),
-        Value::F64(_) => Value::F64(bits),
-        Value::V128(_) => Value::V128(bits.into()),
-        Value::FuncRef(_) => Value::FuncRef(Reference::null_if(bits == 0)),
-        Value::ExternRef(_) => Value::ExternRef(Reference::null_if(bits == 0)),
     }
 }

@@ -3,13 +3,14 @@
 use super::layout::Runtime;
 use super::lent::Lent;
 use super::trap::STOPPED;
-use crate::module::{Import, Program};
+use super::value::{bits, value};
+use crate::module::SharedModule;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Answer, Clock, HostState, parameters};
-use touchstone_executor::{Trap, TrapKind};
+use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::{HostFunction, Signature, Trap};
 use wasm3_sys as ffi;
 
 unsafe extern "C" {
@@ -20,7 +21,8 @@ unsafe extern "C" {
 /// The user data of a runtime, for the host functions.
 pub(super) struct MachineState {
     pub(super) host: HostState,
-    pub(super) program: Arc<Program>,
+    /// Owns the host functions, and the bytes of the module.
+    pub(super) shared: Arc<SharedModule>,
     pub(super) lent: Option<Lent>,
     pub(super) clock: Clock,
     /// The trap by which a host function stopped the guest.
@@ -68,8 +70,8 @@ pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut MachineState, delta
     // SAFETY: both are alive, without references; Wasm3 resizes only memories of its own.
     unsafe {
         let old = (*runtime).memory.num_pages;
-        let program = &(*state).program;
-        let Some(pages) = old.checked_add(delta).filter(|pages| *pages <= program.largest) else {
+        let largest = (&(*state).shared).program.largest;
+        let Some(pages) = old.checked_add(delta).filter(|pages| *pages <= largest) else {
             return false;
         };
         if delta == 0 {
@@ -82,76 +84,118 @@ pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut MachineState, delta
     }
 }
 
-/// The function that Wasm3 calls for every import.
-pub(super) unsafe extern "C" fn enter(
+/// The function that Wasm3 calls for a host function of the guest's, with that as its data.
+pub(super) const CALL: ffi::M3RawCall = Some(call);
+/// The function that Wasm3 calls for `memory.grow`.
+pub(super) const GROW: ffi::M3RawCall = Some(grow_for_guest);
+/// The function that Wasm3 calls to look at the clock.
+pub(super) const CHECK: ffi::M3RawCall = Some(check_clock);
+
+/// A guest that waits for a host function.
+struct WaitingGuest {
+    runtime: *mut Runtime,
+    state: *mut MachineState,
+}
+
+impl HostCaller for WaitingGuest {
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        // SAFETY: while the guest waits, nobody else uses its memory or its state, which lie apart
+        // and stay borrowed as this is.
+        unsafe { (bytes(self.runtime), &mut (*self.state).host) }
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        // SAFETY: as above.
+        unsafe { &mut (*self.state).host }
+    }
+
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        // SAFETY: both are of the waiting machine, and `&mut self` shows that no reference into
+        // them is alive.
+        unsafe { grow(self.runtime, self.state, pages) }
+    }
+
+    /// A guest that mostly calls the host reaches few loops.
+    fn check_time(&mut self) -> Result<(), Trap> {
+        // SAFETY: as above.
+        unsafe { (*self.state).clock.check() }
+    }
+}
+
+/// The state of the machine that a runtime belongs to.
+///
+/// # Safety
+///
+/// The runtime must be a machine's.
+unsafe fn state_of(runtime: *mut Runtime) -> *mut MachineState {
+    // SAFETY: `Machine::new` sets it.
+    unsafe { (*runtime).userdata.cast() }
+}
+
+/// Ends a host function: goes on, or stops the guest with a trap.
+///
+/// # Safety
+///
+/// The state must be of the waiting machine, without references into it.
+unsafe fn end(state: *mut MachineState, ended: Result<(), Trap>) -> *const c_void {
+    match ended {
+        Ok(()) => std::ptr::null(),
+        Err(trap) => {
+            // SAFETY: as for this function.
+            unsafe { (*state).trap = Some(trap) };
+            STOPPED.as_ptr().cast()
+        }
+    }
+}
+
+unsafe extern "C" fn call(
     runtime: ffi::IM3Runtime,
     context: ffi::IM3ImportContext,
     slots: *mut u64,
     _memory: *mut c_void,
 ) -> *const c_void {
-    let state: *mut MachineState;
-    let import: &Import;
     // SAFETY: Wasm3 passes on the pointers of `new` and `link`, whose targets outlive the runtime.
+    // The slots are one for each result, then one for each parameter of the import's type, which
+    // is that of the function. The guest waits, so nobody else uses them.
     unsafe {
-        state = ffi::m3_GetUserData(runtime).cast();
-        import = &*(*context).userdata.cast_const().cast();
+        let runtime = runtime.cast();
+        let function = &*(*context).userdata.cast_const().cast::<HostFunction>();
+        let Signature { params, results } = function.signature();
+        let first = slots.add(results.len());
+        let values = params.iter().enumerate().map(|(at, ty)| value(*ty, *first.add(at)));
+        let mut guest = WaitingGuest { runtime, state: state_of(runtime) };
+        let give = |at, value| *slots.add(at) = bits(value);
+        let ended = adapter::answer(&mut guest, function, values, give);
+        end(guest.state, ended)
     }
-    // SAFETY: the guest waits for this call, so nobody else uses its state, its memory, or its
-    // slots, one for each result and parameter of the import's type.
-    let answer =
-        catch_unwind(AssertUnwindSafe(|| unsafe { answer(runtime.cast(), state, import, slots) }));
-    let trap = match answer {
-        Ok(Ok(())) => return std::ptr::null(),
-        Ok(Err(trap)) => trap,
-        Err(_) => Trap::with_detail(TrapKind::Other, "a host function panicked"),
-    };
-    // SAFETY: as above, and no reference into the state is left.
-    unsafe { (*state).trap = Some(trap) };
-    STOPPED.as_ptr().cast()
 }
 
-/// Answers an import. Slots hold the result first, then the parameters.
-///
-/// # Safety
-///
-/// As in `enter`.
-unsafe fn answer(
-    runtime: *mut Runtime,
-    state: *mut MachineState,
-    import: &Import,
+unsafe extern "C" fn grow_for_guest(
+    runtime: ffi::IM3Runtime,
+    _context: ffi::IM3ImportContext,
     slots: *mut u64,
-) -> Result<(), Trap> {
-    // SAFETY: nobody else uses state, memory or slots, and no two references to one of them are
-    // alive at the same time.
+    _memory: *mut c_void,
+) -> *const c_void {
+    // SAFETY: the guest waits, so nobody else uses runtime, state or the slots, which are one for
+    // the result and one for the parameter.
     unsafe {
-        let slot = |index: usize| *slots.add(index);
-        let (function, signature) = match import {
-            Import::Host(function, signature) => (*function, signature),
-            Import::Missing { module, name } => {
-                let (module, name) = (module.clone(), name.clone());
-                return Err(TrapKind::MissingImport { module, name }.into());
-            }
-            Import::Grow => {
-                let old = (*runtime).memory.num_pages;
-                let grown = grow(runtime, state, slot(1) as u32);
-                *slots = u64::from(if grown { old } else { u32::MAX });
-                return Ok(());
-            }
-            Import::Clock => return (*state).clock.check(),
-        };
-        let first = signature.results.len();
-        let values = parameters((0..signature.params.len()).map(|index| slot(first + index)));
-        let result = loop {
-            match (*state).host.answer(function, bytes(runtime), &values)? {
-                Answer::Result(result) => break result,
-                Answer::NeedsMemory { pages } if grow(runtime, state, pages) => {}
-                Answer::NeedsMemory { pages } => return Err(function.full(pages)),
-            }
-        };
-        (*state).clock.check()?;
-        if first > 0 {
-            *slots = result;
-        }
-        Ok(())
+        let runtime = runtime.cast::<Runtime>();
+        let old = (*runtime).memory.num_pages;
+        let grown = grow(runtime, state_of(runtime), *slots.add(1) as u32);
+        *slots = u64::from(if grown { old } else { u32::MAX });
+    }
+    std::ptr::null()
+}
+
+unsafe extern "C" fn check_clock(
+    runtime: ffi::IM3Runtime,
+    _context: ffi::IM3ImportContext,
+    _slots: *mut u64,
+    _memory: *mut c_void,
+) -> *const c_void {
+    // SAFETY: as in `grow_for_guest`.
+    unsafe {
+        let state = state_of(runtime.cast());
+        end(state, (*state).clock.check())
     }
 }

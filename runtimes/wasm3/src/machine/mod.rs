@@ -28,12 +28,13 @@ mod scratch;
 mod snapshot;
 pub(crate) mod stack;
 mod trap;
+mod value;
 
 use crate::module::{Program, SharedModule};
-use crate::rewrite::{HOST, import_name};
+use crate::rewrite::{Added, HOST, import_name};
 use call::Function;
 pub(crate) use environment::Environment;
-use host::{MachineState, bytes, enter, grow};
+use host::{MachineState, bytes, grow};
 use layout::{MemoryHeader, Module, Runtime};
 pub(crate) use lent::Lent;
 use snapshot::Snapshot;
@@ -101,8 +102,8 @@ impl Machine {
         let program = &shared.program;
         let failed = |reason| Error::runtime(program.engine, "load the module")(reason);
         let state = Box::into_raw(Box::new(MachineState {
-            host: shared.host(),
-            program: Arc::clone(program),
+            host: shared.guest.new_host(),
+            shared: Arc::clone(shared),
             lent: None,
             clock: Clock::default(),
             trap: None,
@@ -171,19 +172,25 @@ impl Machine {
 
     /// Links the imports.
     fn link(&mut self) -> Result<(), String> {
-        let program = Arc::clone(&self.shared.program);
-        for (index, import) in program.imports.iter().enumerate() {
+        let shared = Arc::clone(&self.shared);
+        let functions = shared.guest.functions.iter();
+        let guests = functions.map(|function| (host::CALL, (&raw const **function).cast()));
+        let own = shared.program.added.iter().map(|added| match added {
+            Added::Grow => (host::GROW, std::ptr::null()),
+            Added::Clock => (host::CHECK, std::ptr::null()),
+        });
+        for (index, (enter, data)) in guests.chain(own).enumerate() {
             let name = import_name(index);
-            // SAFETY: the module is loaded; the state owns the program with the import (rule 1).
-            // Without a signature Wasm3 uses the module's.
+            // SAFETY: the module is loaded; the state owns the functions (rule 1), which `CALL`
+            // expects. Without a signature Wasm3 uses the module's.
             let result = unsafe {
                 ffi::m3_LinkRawFunctionEx(
                     self.handle.module.cast(),
                     HOST.as_ptr(),
                     name.as_ptr(),
                     std::ptr::null(),
-                    Some(enter),
-                    (&raw const *import).cast(),
+                    enter,
+                    data,
                 )
             };
             self.plain(result)?;
@@ -249,7 +256,10 @@ impl Machine {
                 .to_owned());
         }
         let limit = self.check_stack()?;
-        self.state().clock = Clock::start(self.shared.deadline());
+        if self.shared.guest.config.is_interruptible() {
+            let state = self.state();
+            state.clock = state.host.start_clock();
+        }
         // SAFETY: the runtime is alive and idle.
         unsafe { (*self.handle.runtime).stack_limit = limit };
         Ok(())

@@ -138,14 +138,14 @@ mod tests {
         let (strategy, config) = ("instance_reuse_tracked".parse().unwrap(), Config::default());
         for eager in [false, true] {
             let program = prepare("wasm3", eager, &guest, strategy, &config).unwrap();
-            let shared = SharedModule::new(&program, &guest, &config);
+            let shared = SharedModule::new(&program, &guest, strategy, &config).unwrap();
             let environment = Owned::new("wasm3").unwrap();
             let mut machine = Machine::new(environment, &shared).unwrap();
             assert!(resident(&machine) > 0);
             machine.save().unwrap();
             assert_eq!(resident(&machine), 0);
             let call = |machine: &mut Machine, name, input: &[u8], expected: u64| {
-                let export = shared.exports.find(name, Abi::Plain).unwrap();
+                let export = shared.guest.exports.find(name, Abi::Plain).unwrap();
                 let output = &mut Vec::new();
                 let _ = abi::invoke(machine, export, input, output).unwrap();
                 assert_eq!(*output, expected.to_le_bytes());
