@@ -16,7 +16,7 @@ pub struct Artifact {
     engine: &'static str,
     guest: GuestModule,
     class: &'static str,
-    has_deadline: bool,
+    interruptible: bool,
     size: usize,
     code: Option<Arc<CompiledCode>>,
     /// Key of the code in an artifact folder; `None` if the code cannot be shared.
@@ -38,7 +38,7 @@ impl Artifact {
             engine: engine.id(),
             guest: guest.clone(),
             class: engine.artifact_class(strategy),
-            has_deadline: config.deadline.is_some(),
+            interruptible: config.is_interruptible(),
             size: 0,
             code: None,
             key: None,
@@ -103,8 +103,9 @@ impl Artifact {
     /// # Errors
     ///
     /// [`Error::BadArtifact`] if it was made by another engine, from another guest, for strategies
-    /// of another class, or with another setting of the deadline. [`Error::Unsupported`] if there
-    /// is a deadline and the engine cannot stop a call.
+    /// of another class, or with another answer to
+    /// [`Config::is_interruptible`]. [`Error::Unsupported`] if calls have to be interruptible and the
+    /// engine cannot stop one.
     pub fn open<T: Any>(
         &self,
         engine: &dyn Engine,
@@ -113,8 +114,8 @@ impl Artifact {
         config: &Config,
     ) -> Result<&T> {
         self.check(engine.id())?;
-        if config.deadline.is_some() && !engine.capabilities().deadline {
-            let reason = "it cannot stop a call; it runs without a deadline only".to_owned();
+        if config.is_interruptible() && !engine.capabilities().deadline {
+            let reason = "it cannot stop a call; it runs without deadlines and interrupts only".to_owned();
             return Err(Error::Unsupported { engine: engine.id(), strategy, reason });
         }
         let class = engine.artifact_class(strategy);
@@ -122,8 +123,8 @@ impl Artifact {
             format!("it was made from another guest, {}", self.guest.name())
         } else if self.class != class {
             format!("it was made for '{}', {strategy} needs '{class}'", self.class)
-        } else if self.has_deadline != config.deadline.is_some() {
-            "it was made with another setting of the deadline".to_owned()
+        } else if self.interruptible != config.is_interruptible() {
+            "only one of the artifact and the configuration has calls that can be stopped".to_owned()
         } else {
             let other = "its content is of another type";
             return self.content.downcast_ref().ok_or_else(|| self.bad(other.to_owned()));

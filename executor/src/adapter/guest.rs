@@ -3,10 +3,11 @@
 use crate::config::Config;
 use crate::contract::Exports;
 use crate::error::{Error, Result};
-use crate::functions::HostFunction;
-use crate::guest::{GuestModule, ModuleInfo};
+use crate::functions::{Functions, HostFunction, Imports};
+use crate::guest::{FunctionImport, GuestModule, ModuleInfo};
 use crate::host::HostState;
 use crate::strategy::Strategy;
+use crate::text;
 use std::sync::Arc;
 
 /// A guest loaded under one strategy.
@@ -63,5 +64,45 @@ impl LoadedGuest {
     #[must_use]
     pub fn new_host(&self) -> HostState {
         HostState::new(self.info().heap_base, &self.config)
+    }
+}
+
+/// Checks the imports of a module for an engine that cannot call host functions. `own` are names of
+/// [standard](Functions::standard) functions of the module `env` for which it has code of its own.
+///
+/// # Errors
+///
+/// [`Error::MissingImports`]. [`Error::Unsupported`] for an import that the configuration answers
+/// and the engine does not, or the other way round.
+pub fn admit_imports(
+    engine: &'static str,
+    strategy: Strategy,
+    guest: &GuestModule,
+    config: &Config,
+    own: &[&str],
+) -> Result<()> {
+    let imports = &guest.info().imports;
+    config.functions.resolve(imports, config.imports)?;
+    let standard = Functions::standard();
+    let differs = |import: &FunctionImport| {
+        let found = config.functions.answer(import);
+        let is_own = import.module == "env" && own.contains(&import.name.as_str());
+        let (module, name) = (text::name(&import.module), text::name(&import.name));
+        match (found, standard.answer(import).filter(|_| is_own)) {
+            (Some(found), Some(own)) if Arc::ptr_eq(found, own) => None,
+            (None, None) if config.imports == Imports::Trap => None,
+            (None, None) => Some(format!("it cannot answer the import {module}.{name} with zeros")),
+            (Some(_), None) => Some(format!(
+                "it cannot call the host function {module}.{name}; it has code of its own for {}",
+                own.join(", ")
+            )),
+            (_, Some(_)) => Some(format!(
+                "it answers {module}.{name} with code of its own, and not as the host's table does"
+            )),
+        }
+    };
+    match imports.iter().find_map(differs) {
+        Some(reason) => Err(Error::Unsupported { engine, strategy, reason }),
+        None => Ok(()),
     }
 }

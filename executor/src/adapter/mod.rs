@@ -14,6 +14,7 @@
 //! | [`HostCaller`], [`answer`], [`answer_values`] | calls of host functions |
 //! | [`RawFrame`] | the call of a raw reference, around the runtime's own calls |
 //! | [`admit`], [`admit_if`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
+//! | [`admit_imports`] | the imports of a module, for an engine that cannot call host functions |
 //! | [`stack_end`] | the end of the calling thread's stack |
 //!
 //! `runtimes/template` is the smallest adapter that is made of them.
@@ -31,7 +32,7 @@ pub use crate::pool::{admit, admit_if, loaded};
 pub use calls::{HostCaller, Values, answer, answer_values};
 pub use content::{CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
-pub use guest::LoadedGuest;
+pub use guest::{LoadedGuest, admit_imports};
 pub use module::{LoadedModule, NO_ANSWER, mapping_in_words};
 pub use raw::{RawFrame, copy_output, unpack};
 pub use snapshot::{NOT_EXPORTED, Snapshot, Stateful};

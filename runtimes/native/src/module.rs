@@ -6,13 +6,22 @@ use crate::running::Running;
 use guest_support::native::Entry;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::adapter::{LoadedGuest, LoadedModule};
-use touchstone_executor::guest::{GuestModule, MemoryLimits};
+use touchstone_executor::adapter::{LoadedGuest, LoadedModule, admit_imports};
+use touchstone_executor::guest::{GuestModule, MemoryLimits, imports};
 use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{
     Config, EffectiveConfig, Error, ExportId, Instance, InstanceFrom, Module, Result, Strategy,
 };
 
+/// Functions of the module `env` for which guests' code calls the host.
+const FUNCTIONS: [&str; 6] = [
+    imports::MALLOC,
+    imports::FREE,
+    "ext_logging_max_level_version_1",
+    "ext_logging_log_version_1",
+    "input_len",
+    "input",
+];
 /// The profile `native` of the guests' workspace.
 const PROFILE: &str = "opt-level 3, fat LTO, one codegen unit";
 
@@ -35,6 +44,7 @@ pub(crate) fn load(
 ) -> Result<NativeModule> {
     let info = guest.info();
     let lacking = |what: &str| Error::unhostable(format!("it has no {what}"));
+    admit_imports(ID, strategy, guest, config, &FUNCTIONS)?;
     let guest_data = LoadedGuest::new(ID, guest, strategy, config)?;
     let shared = Arc::new(ModuleData {
         entries: guest_data.exports.iter().map(|export| known.entry(&export.name)).collect(),

@@ -4,14 +4,13 @@ use crate::module::ModuleData;
 use guest_support::native::{Call, Host, Stop, Text};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
 use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::{Disposable, Resident};
 use touchstone_executor::guest::{MemoryLimits, imports};
 use touchstone_executor::heap::{HeapError, WASM_PAGE};
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{Memory, ResetterMut};
-use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
+use touchstone_executor::{EnforcedLimits, Error, Result, Signature, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
@@ -69,7 +68,8 @@ impl Running {
         let Some(Ok(entry)) = self.shared.entries.get(index as usize).copied() else {
             return Err(FOREIGN);
         };
-        let started = self.shared.guest.config.deadline.map(|deadline| (Instant::now(), deadline));
+        let is_limited = self.shared.guest.config.deadline.is_some();
+        let clock = is_limited.then(|| self.host.start_clock());
         let (base, size) = (self.memory.base(), Cell::new(self.memory.accessible()));
         let limits = self.shared.limits;
         let mut hosting =
@@ -93,10 +93,8 @@ impl Running {
         if let Some(trap) = hosting.refused {
             return Ok(Err(trap));
         }
-        if let Some((started, deadline)) = started
-            && started.elapsed() >= deadline
-        {
-            return Ok(Err(TrapKind::DeadlineExceeded.into()));
+        if let Some(Err(trap)) = clock.map(|clock| clock.check()) {
+            return Ok(Err(trap));
         }
         if !stopped {
             return Ok(Ok(value));
@@ -126,7 +124,7 @@ impl Hosting<'_> {
     }
 
     fn grow(&mut self, call: &Call, pages: u32) -> bool {
-        let grown = grow(self.memory, self.limits, pages);
+        let grown = grow(self.memory, self.limits, self.host, pages);
         grown.inspect(|size| call.size.set(*size)).is_some()
     }
 
@@ -179,10 +177,14 @@ extern "C" fn input(call: &Call) -> Text {
     Text::new(Hosting::of(call).host.input_bytes())
 }
 
-/// Grows a memory within its limits and gives its new size in bytes.
-fn grow(memory: &mut Memory, limits: MemoryLimits, pages: u32) -> Option<usize> {
+/// Grows a memory within its limits and those of the call, and gives its new size in bytes.
+fn grow(memory: &mut Memory, limits: MemoryLimits, host: &HostState, pages: u32) -> Option<usize> {
+    if pages == 0 {
+        return Some(memory.accessible());
+    }
     let size = memory.accessible() + pages as usize * WASM_PAGE;
-    (size <= limits.largest() as usize * WASM_PAGE && memory.grow(size).is_ok()).then_some(size)
+    let largest = host.limits().pages.unwrap_or(u32::MAX).min(limits.largest());
+    (size <= largest as usize * WASM_PAGE && memory.grow(size).is_ok()).then_some(size)
 }
 
 /// The trap that native code stopped with.
@@ -203,7 +205,7 @@ fn translate(stop: Stop, detail: &str) -> Trap {
 
 impl Live for Running {
     fn grow_memory(&mut self, pages: u32) -> bool {
-        grow(&mut self.memory, self.shared.limits, pages).is_some()
+        grow(&mut self.memory, self.shared.limits, &self.host, pages).is_some()
     }
 
     fn host(&mut self) -> &mut HostState {
@@ -242,6 +244,11 @@ impl Live for Running {
             [Value::I64(result)] => *result = value as i64,
             _ => {}
         }))
+    }
+
+    /// Native code cannot be stopped; a deadline of the configuration is checked after the call.
+    fn enforced_limits(&self) -> EnforcedLimits {
+        EnforcedLimits { pages: true, ..EnforcedLimits::default() }
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Instance, MeasuredEngine, Module, Outcome, Strategy, Support, TrapKind,
+    CallOptions, Config, Error, Functions, HostCall, Imports, Instance, InterruptHandle, Limits,
+    MeasuredEngine, Module, Outcome, Signature, Strategy, Support, TrapKind, ValueType,
 };
 
 fn built(name: &str) -> Vec<u8> {
@@ -14,8 +15,17 @@ fn built(name: &str) -> Vec<u8> {
 }
 
 fn guest() -> GuestModule {
-    let heap = HeapPages { extra: 32, growth: Growth::Fixed };
+    guest_with(Growth::Fixed)
+}
+
+fn guest_with(growth: Growth) -> GuestModule {
+    let heap = HeapPages { extra: 32, growth };
     GuestModule::new("test-runtime", &built("test-runtime"), heap).unwrap()
+}
+
+/// The guest imports a function that no host has.
+fn config() -> Config {
+    Config { imports: Imports::Trap, ..Config::default() }
 }
 
 fn engine() -> Box<dyn MeasuredEngine> {
@@ -23,11 +33,18 @@ fn engine() -> Box<dyn MeasuredEngine> {
 }
 
 fn load(strategy: Strategy, config: &Config) -> Box<dyn Module> {
-    let (engine, guest) = (engine(), guest());
-    let artifact = engine.compile(&guest, strategy, config).unwrap();
-    let mut module = engine.load(&guest, &artifact, strategy, config).unwrap();
-    module.probe().unwrap();
-    module
+    try_load(&guest(), strategy, config).unwrap()
+}
+
+fn try_load(
+    guest: &GuestModule,
+    strategy: Strategy,
+    config: &Config,
+) -> Result<Box<dyn Module>, Error> {
+    let artifact = engine().compile(guest, strategy, config)?;
+    let mut module = engine().load(guest, &artifact, strategy, config)?;
+    module.probe()?;
+    Ok(module)
 }
 
 /// Runs a test under every strategy there is.
@@ -35,7 +52,7 @@ fn everywhere(test: impl Fn(&dyn Module, &mut dyn Instance)) {
     let guest = guest();
     for strategy in Strategy::all() {
         if engine().support_for(strategy, &guest).is_supported() {
-            let module = load(strategy, &Config::default());
+            let module = load(strategy, &config());
             test(&*module, &mut *module.new_instance().unwrap());
         }
     }
@@ -145,7 +162,7 @@ fn log_lines_reach_the_host_below_its_level() {
         let log = move |level, target: &str, message: &str| {
             seen.lock().unwrap().push((level, target.to_owned(), message.to_owned()));
         };
-        let config = Config { max_log_level, log: Some(Arc::new(log)), ..Config::default() };
+        let config = Config { max_log_level, log: Some(Arc::new(log)), ..config() };
         let module = load("instance_reuse".parse().unwrap(), &config);
         let mut instance = module.new_instance().unwrap();
         let outcome = call(&*module, &mut *instance, "test_log", b"a line");
@@ -157,7 +174,7 @@ fn log_lines_reach_the_host_below_its_level() {
 #[test]
 fn a_call_beyond_its_deadline_is_said_to_be() {
     // Any call takes longer than no time at all.
-    let config = Config { deadline: Some(Duration::ZERO), ..Config::default() };
+    let config = Config { deadline: Some(Duration::ZERO), ..config() };
     let module = load("instance_reuse_cow".parse().unwrap(), &config);
     let mut instance = module.new_instance().unwrap();
     let outcome = call(&*module, &mut *instance, "test_empty_return", &[]);
@@ -167,7 +184,7 @@ fn a_call_beyond_its_deadline_is_said_to_be() {
 
 #[test]
 fn calls_on_four_threads_do_not_mix() {
-    let module = load("instance_reuse".parse().unwrap(), &Config::default());
+    let module = load("instance_reuse".parse().unwrap(), &config());
     let echo = module.export("test_echo", Abi::Substrate).unwrap();
     std::thread::scope(|scope| {
         for thread in 0_u8..4 {
@@ -220,4 +237,76 @@ fn a_full_memory_traps_and_the_next_call_is_clean() {
             assert_eq!(allocate(module, instance, 1 << 16), Outcome::Returned);
         }
     });
+}
+
+#[test]
+fn growth_ends_at_the_limit_of_the_call() {
+    let guest = guest_with(Growth::UpTo(1 << 10));
+    let pages = guest.info().memory.unwrap().minimum;
+    // 40 pages do not fit in 32.
+    let input = [1_u32.to_le_bytes(), (40_u32 << 16).to_le_bytes()].concat();
+    for strategy in Strategy::all() {
+        if !engine().support_for(strategy, &guest).is_supported() {
+            continue;
+        }
+        let module = try_load(&guest, strategy, &config()).unwrap();
+        let export = module.export("test_allocate", Abi::Substrate).unwrap();
+        let mut instance = module.new_instance().unwrap();
+        for (limit, grows) in [(Some(pages), false), (None, true), (Some(pages), false)] {
+            let limits = Limits { pages: limit, ..Limits::default() };
+            let options = CallOptions { limits, ..CallOptions::default() };
+            instance.prepare().unwrap();
+            let outcome = instance.invoke_with(export, &input, &mut Vec::new(), options).unwrap();
+            assert_eq!(outcome == Outcome::Returned, grows, "{strategy} {limit:?} {outcome:?}");
+            instance.finish().unwrap();
+        }
+    }
+}
+
+#[test]
+fn limits_that_native_code_cannot_keep_are_refused() {
+    let module = load("instance_reuse".parse().unwrap(), &Config { interruptible: true, ..config() });
+    let export = module.export("test_empty_return", Abi::Substrate).unwrap();
+    let mut instance = module.new_instance().unwrap();
+    let limited = |limits| CallOptions { limits, ..CallOptions::default() };
+    let none = Limits::default();
+    for options in [
+        limited(Limits { deadline: Some(Duration::from_secs(1)), ..none }),
+        limited(Limits { fuel: Some(1), ..none }),
+        limited(Limits { table_entries: Some(1), ..none }),
+        CallOptions { interrupt: Some(InterruptHandle::new()), ..CallOptions::default() },
+    ] {
+        instance.prepare().unwrap();
+        let refused = instance.invoke_with(export, b"", &mut Vec::new(), options);
+        assert!(matches!(refused, Err(Error::LimitUnsupported { .. })), "{refused:?}");
+        instance.finish().unwrap();
+    }
+}
+
+#[test]
+fn imports_that_are_answered_elsewhere_are_refused_by_name() {
+    const MISSING: &str = "ext_touchstone_missing_version_1";
+    let strategy = "instance_reuse".parse().unwrap();
+    let refused = |config: Config| try_load(&guest(), strategy, &config).map(drop).unwrap_err();
+
+    let error = refused(Config::default());
+    assert!(matches!(&error, Error::MissingImports { imports } if imports.len() == 1), "{error}");
+    assert!(error.to_string().contains(MISSING), "{error}");
+
+    let mut own = Functions::standard();
+    let signature = Signature::new(&[ValueType::I32], &[ValueType::I64]);
+    own.add("env", MISSING, signature, |_| Ok(()));
+    let mut other = Functions::standard();
+    let level = "ext_logging_max_level_version_1";
+    other.wrap("env", level, |_: &mut HostCall<'_>| Ok(5));
+    for (config, name) in [
+        (Config { functions: own, ..Config::default() }, MISSING),
+        (Config { imports: Imports::Zero, ..Config::default() }, MISSING),
+        (Config { functions: other, ..config() }, level),
+        (Config { functions: Functions::none(), ..config() }, "ext_"),
+    ] {
+        let error = refused(config);
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
 }

@@ -8,14 +8,16 @@ use crate::engine::ID;
 use crate::imports::{Desk, Host};
 use crate::memory::{Made, bytes, grow_by_host, resize};
 use crate::module::ModuleData;
+use crate::trap::carry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 use tinywasm::types::WasmValue;
 use tinywasm::{Engine, ExecProgress, Function, ModuleInstance, Store};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
+use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
+/// Fuel between two looks at the clock: about a millisecond.
+const SLICE: u64 = 250_000;
 const PANICKED: &str = "the runtime panicked";
 
 /// A store with its instance and the host's side.
@@ -28,6 +30,9 @@ pub(crate) struct Caged {
     host: Option<Host>,
     /// Pages that the memory may grow to where the host sizes it.
     largest: Option<u32>,
+    made: Made,
+    /// `true` if calls may have a limit of time or fuel.
+    can_stop: bool,
 }
 
 // SAFETY: what is not `Send` in the fields is `Rc`s (instances, host functions,
@@ -57,7 +62,10 @@ impl Caged {
                 .map_err(crate::trap::of_instantiation)?;
         let memory = shared.guest.info().memory.and_then(|_| instance.memory(MEMORY).ok());
         let memory = memory.map(|memory| (memory, made.address()));
-        Ok(Self { store, instance, desk, host: Some(Host { state, memory }), largest })
+        let host = Some(Host { state, memory, clock: Clock::default() });
+        let config = &shared.guest.config;
+        let can_stop = config.is_interruptible() || config.metered;
+        Ok(Self { store, instance, desk, host, largest, made: made.clone(), can_stop })
     }
 
     pub(crate) fn function(&self, name: &str) -> Result<Function> {
@@ -69,20 +77,23 @@ impl Caged {
         self.instance.start_func(&self.store).map_err(Error::runtime(ID, "find the start function"))
     }
 
-    /// Runs a function until it returns or the deadline ends it. A panic, as in `memory.init` with
-    /// a negative length, is a trap; the host is lost then, so the instance makes no further call.
+    /// Runs a function until it returns or a limit of the call ends it. A panic, as in
+    /// `memory.init` with a negative length, is a trap; the host is lost then, so the instance makes
+    /// no further call.
     pub(crate) fn call(
         &mut self,
         function: &Function,
         params: &[WasmValue],
-        deadline: Option<Duration>,
     ) -> tinywasm::Result<Vec<WasmValue>> {
-        let panicked = || Err(crate::trap::carry(Trap::with_detail(TrapKind::Other, PANICKED)));
-        let Some(host) = self.host.take() else { return panicked() };
+        let panicked = || Err(carry(Trap::with_detail(TrapKind::Other, PANICKED)));
+        let Some(mut host) = self.host.take() else { return panicked() };
+        self.made.limit(host.state.limits().pages);
+        let limited = self.can_stop.then(|| Limited::of(&mut host));
         self.desk.replace(Some(host));
-        let ended = catch_unwind(AssertUnwindSafe(|| match deadline {
-            None => function.call(&mut self.store, params),
-            Some(deadline) => limited(function, &mut self.store, params, deadline),
+        let store = &mut self.store;
+        let ended = catch_unwind(AssertUnwindSafe(|| match &limited {
+            None => function.call(store, params),
+            Some(limited) => limited.call(function, store, params),
         }));
         let host = self.desk.take();
         let Ok(ended) = ended else { return panicked() };
@@ -127,8 +138,11 @@ impl Caged {
     }
 
     pub(crate) fn grow_memory(&mut self, pages: u32) -> bool {
-        let memory = self.host.as_ref().and_then(|host| host.memory);
-        memory.is_some_and(|(memory, _)| grow_by_host(memory, &mut self.store, pages, self.largest))
+        let Some(host) = &self.host else { return false };
+        self.made.limit(host.state.limits().pages);
+        host.memory.is_some_and(|(memory, _)| {
+            grow_by_host(memory, &mut self.store, pages, self.largest)
+        })
     }
 
     /// Puts back the size of a memory that the host sizes. Whether that was done.
@@ -145,16 +159,39 @@ impl Caged {
     }
 }
 
-/// tinywasm looks at the clock by itself when it runs on a budget of time.
-fn limited(
-    function: &Function,
-    store: &mut Store,
-    params: &[WasmValue],
-    deadline: Duration,
-) -> tinywasm::Result<Vec<WasmValue>> {
-    let mut call = function.call_resumable(store, params)?;
-    match call.resume_with_time_budget(deadline)? {
-        ExecProgress::Completed(results) => Ok(results),
-        ExecProgress::Suspended => Err(crate::trap::carry(TrapKind::DeadlineExceeded)),
+/// Limits of one entry into the guest.
+struct Limited {
+    clock: Clock,
+    fuel: Option<u64>,
+}
+
+impl Limited {
+    /// Those of the host's call; its clock starts now.
+    fn of(host: &mut Host) -> Self {
+        host.clock = host.state.start_clock();
+        Self { clock: host.clock.clone(), fuel: host.state.limits().fuel }
+    }
+
+    /// Calls in slices of fuel, which tinywasm counts in steps of 128.
+    fn call(
+        &self,
+        function: &Function,
+        store: &mut Store,
+        params: &[WasmValue],
+    ) -> tinywasm::Result<Vec<WasmValue>> {
+        let mut fuel = self.fuel;
+        self.clock.check().map_err(carry)?;
+        let mut call = function.call_resumable(store, params)?;
+        loop {
+            let slice = fuel.map_or(SLICE, |left| left.min(SLICE));
+            if let ExecProgress::Completed(results) = call.resume_with_fuel(slice as u32)? {
+                return Ok(results);
+            }
+            self.clock.check().map_err(carry)?;
+            fuel = fuel.map(|left| left - slice);
+            if fuel == Some(0) {
+                return Err(carry(TrapKind::OutOfFuel));
+            }
+        }
     }
 }

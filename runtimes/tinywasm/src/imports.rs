@@ -12,14 +12,15 @@ use tinywasm::{FuncContext, Function, Memory, Store};
 use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::guest::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, HostFunction, Result, Value};
+use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::{Error, HostFunction, Result, Trap, Value};
 
 /// The instance as host functions see it while the guest runs.
 pub(crate) struct Host {
     pub(crate) state: HostState,
     /// The guest's memory and its address.
     pub(crate) memory: Option<(Memory, *mut u8)>,
+    pub(crate) clock: Clock,
 }
 
 /// Holds the host's side during a call.
@@ -175,5 +176,9 @@ impl HostCaller for WaitingGuest<'_> {
         self.host.memory.is_some_and(|(memory, _)| {
             crate::memory::grow_by_host(memory, self.store, pages, self.largest)
         })
+    }
+    /// A guest that mostly calls the host uses little fuel.
+    fn check_time(&mut self) -> Result<(), Trap> {
+        self.host.clock.check()
     }
 }

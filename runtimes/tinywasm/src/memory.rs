@@ -5,20 +5,39 @@
 //! that the memory had when it was made, which never changes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use tinywasm::types::MemoryType;
 use tinywasm::{LinearMemory, Memory, MemoryBackend, Store, Trap};
 use touchstone_executor::Padded;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{Memory as Mapping, MemoryPool};
 
-/// Address of the memory that an engine made last; null before.
-#[derive(Clone, Default)]
-pub(crate) struct Made(Arc<AtomicPtr<u8>>);
+/// The memory that an engine made last.
+#[derive(Clone)]
+pub(crate) struct Made(Arc<MadeMemory>);
+
+struct MadeMemory {
+    /// Null before there is one.
+    address: AtomicPtr<u8>,
+    /// Bytes that it may grow to in the running call.
+    limit: AtomicUsize,
+}
 
 impl Made {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        let (address, limit) = (AtomicPtr::default(), AtomicUsize::new(usize::MAX));
+        Self(Arc::new(MadeMemory { address, limit }))
+    }
+
     pub(crate) fn address(&self) -> *mut u8 {
-        self.0.load(Ordering::Relaxed)
+        self.0.address.load(Ordering::Relaxed)
+    }
+
+    /// Limits growth to these pages, by the guest and by the host.
+    pub(crate) fn limit(&self, pages: Option<u32>) {
+        let bytes = pages.map_or(usize::MAX, |pages| pages as usize * WASM_PAGE);
+        self.0.limit.store(bytes, Ordering::Relaxed);
     }
 }
 
@@ -33,8 +52,10 @@ pub(crate) fn backend(home: &Arc<MemoryPool>, made: &Made) -> MemoryBackend {
         if let Some(mut resetter) = mapping.resetter() {
             resetter.note_threads();
         }
-        made.0.store(mapping.base(), Ordering::Relaxed);
-        Ok(Lent { base: mapping.base(), size, home: Arc::clone(&home), mapping: Some(mapping) })
+        let base = mapping.base();
+        made.0.address.store(base, Ordering::Relaxed);
+        let (home, made) = (Arc::clone(&home), made.clone());
+        Ok(Lent { base, size, home, made, mapping: Some(mapping) })
     })
 }
 
@@ -96,6 +117,7 @@ struct Lent {
     base: *mut u8,
     size: usize,
     home: Arc<MemoryPool>,
+    made: Made,
     /// `None` only while it is being dropped.
     mapping: Option<Box<Padded<Mapping>>>,
 }
@@ -162,6 +184,9 @@ impl LinearMemory for Lent {
     }
 
     fn grow_to(&mut self, new_len: usize) -> Result<(), Trap> {
+        if new_len > self.made.0.limit.load(Ordering::Relaxed) {
+            return Err(Trap::OutOfMemory);
+        }
         let Some(mapping) = &mut self.mapping else { return Err(Trap::OutOfMemory) };
         mapping.grow(new_len).map_err(|_| Trap::OutOfMemory)?;
         self.size = new_len;

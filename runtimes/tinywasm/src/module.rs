@@ -25,7 +25,7 @@ pub(crate) struct ModuleData {
 impl ModuleData {
     /// An engine for one thread at a time, and the place of its memories.
     pub(crate) fn engine(&self) -> (Engine, Made) {
-        let made = Made::default();
+        let made = Made::new();
         let backend = backend(&self.pool, &made);
         (Engine::new(settings().with_memory_backend(backend)), made)
     }
@@ -87,7 +87,13 @@ fn describe(shared: &ModuleData) -> EffectiveConfig {
         "up to {} frames and {} values of each of three sizes",
         settings.call_stack.max_size, settings.value_stack_64.max_size
     );
-    let metering = if shared.guest.config.deadline.is_some() { "on (deadline)" } else { "off" };
+    let config = &shared.guest.config;
+    let metering = match (config.deadline, config.is_interruptible(), config.metered) {
+        (Some(_), ..) => "on (deadline)",
+        (None, true, _) => "on in calls that can be stopped",
+        (None, false, true) => "on in calls with a limit of fuel",
+        (None, false, false) => "off",
+    };
     let words = EffectiveConfig::new()
         .with("execution", "interpreted")
         .with("compilation", "one thread")

@@ -10,7 +10,7 @@ use tinywasm::{Engine, Function};
 use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::Disposable;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
+use touchstone_executor::{EnforcedLimits, Error, Reference, Result, Signature, Trap, Value};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
@@ -42,7 +42,7 @@ impl Running {
             shared: Arc::clone(shared),
         };
         if let Some(start) = running.caged.start()? {
-            let ended = running.caged.call(&start, &[], shared.guest.config.deadline);
+            let ended = running.caged.call(&start, &[]);
             if let Err(error) = ended {
                 return Err(Error::of_instantiation(trap::sort(error)));
             }
@@ -57,7 +57,7 @@ impl Running {
             self.entry = Some((index, self.caged.function(name)?));
         }
         let Some((_, function)) = &self.entry else { return Err(FOREIGN) };
-        match self.caged.call(function, &self.params, self.shared.guest.config.deadline) {
+        match self.caged.call(function, &self.params) {
             Ok(values) => Ok(Ok(values)),
             Err(error) => trap::sort(error).map(Err),
         }
@@ -128,6 +128,12 @@ impl Live for Running {
             *result = from_tinywasm(value);
         }
         Ok(Ok(()))
+    }
+
+    fn enforced_limits(&self) -> EnforcedLimits {
+        let config = &self.shared.guest.config;
+        let (deadline, fuel) = (config.is_interruptible(), config.metered);
+        EnforcedLimits { deadline, fuel, pages: true, table_entries: false }
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {
