@@ -67,6 +67,16 @@ macro_rules! strategies {
                 storage: a_storage_outlives_clean_instances
                     a_large_value_grows_the_memory
                     a_storage_refuses_by_name;
+                host_functions: values_go_to_the_host_and_back
+                    the_host_grows_the_memory_and_writes_at_its_end
+                    addresses_outside_the_memory_are_refused
+                    state_of_the_host_is_brought_back
+                    a_panic_of_the_host_is_an_error
+                    a_context_belongs_to_its_call
+                    the_host_calls_other_instances
+                    limits_are_enforced_or_refused_by_name
+                    an_interrupt_ends_a_call
+                    missing_imports_are_named_or_stubs;
                 wasi: programs_observe_the_same_in_every_call
                     programs_exit_with_their_code
                     programs_stay_in_their_memory_and_directory

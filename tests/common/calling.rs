@@ -52,7 +52,7 @@ pub(crate) fn inputs_are_fetched(strategy: Strategy) {
         }
         let (outcome, _) = loaded.outcome(instance, loaded.export("far", Abi::Input), b"abc");
         let trap = outcome.trap().map(|trap| &trap.kind);
-        assert!(matches!(trap, Some(TrapKind::HostFunction { name: "input", .. })), "{outcome:?}");
+        assert!(matches!(trap, Some(TrapKind::HostFunction { name, .. }) if name == "input"), "{outcome:?}");
     });
 }
 
@@ -89,9 +89,8 @@ pub(crate) fn numbers_go_in_and_out_without_a_memory(strategy: Strategy) {
             expected.extend(i64::MIN.to_le_bytes());
             expected.extend((-7_i32).to_le_bytes());
             assert_eq!(loaded.output(instance, plain("mix"), &input), expected, "{}", loaded.name);
-            let (outcome, _) = loaded.outcome(instance, plain("add"), &[1]);
-            let trap = outcome.trap().map(|trap| &trap.kind);
-            assert!(matches!(trap, Some(TrapKind::BadInput { .. })), "{outcome:?}");
+            let called = instance.call(plain("add"), &[1], &mut Vec::new());
+            assert!(matches!(called, Err(Error::WrongArguments(_))), "{called:?}");
         }
         instance.prepare().unwrap();
         assert!(instance.memory().is_none_or(<[u8]>::is_empty));

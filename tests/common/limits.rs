@@ -20,7 +20,7 @@ pub(crate) fn a_memory_bomb_stops_at_the_limit(strategy: Strategy) {
             let (outcome, _) = loaded.outcome(instance, allocate, b"");
             match kind(&outcome) {
                 Some(TrapKind::HostFunction { name, .. }) => {
-                    assert_eq!(*name, "ext_allocator_malloc_version_1");
+                    assert_eq!(name, "ext_allocator_malloc_version_1");
                 }
                 _ => panic!("{}: {outcome:?}", loaded.name),
             }

@@ -11,6 +11,7 @@ mod compiled;
 #[path = "../fixtures/either.rs"]
 mod either;
 pub(crate) mod guests;
+pub(crate) mod host_functions;
 pub(crate) mod limits;
 pub(crate) mod moving;
 pub(crate) mod storage;
@@ -23,7 +24,8 @@ pub(crate) use compiled::guest_with;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, ExportId, Instance, MeasuredEngine, Module, Outcome, Strategy, Support, TrapKind,
+    Config, Error, ExportId, Imports, Instance, MeasuredEngine, Module, Outcome, Strategy, Support,
+    TrapKind,
 };
 
 /// A guest from text, with the memory it declares.
@@ -108,7 +110,17 @@ pub(crate) fn each_with(
 /// The same for guests that use what an engine may lack: it is left out when it
 /// does not compile the guest.
 pub(crate) fn each_that_compiles(strategy: Strategy, guest: &GuestModule, test: impl Fn(&Loaded)) {
-    run(strategy, guest, &Config::default(), true, test);
+    each_that_compiles_with(strategy, guest, &Config::default(), test);
+}
+
+/// The same with a configuration.
+pub(crate) fn each_that_compiles_with(
+    strategy: Strategy,
+    guest: &GuestModule,
+    config: &Config,
+    test: impl Fn(&Loaded),
+) {
+    run(strategy, guest, config, true, test);
 }
 
 fn run(
@@ -118,6 +130,8 @@ fn run(
     optional: bool,
     test: impl Fn(&Loaded),
 ) {
+    // A test of missing imports loads its guest itself.
+    let config = &Config { imports: Imports::Trap, ..config.clone() };
     let mut covered = Vec::new();
     for engine in crate::engines() {
         let name = format!("{} {strategy}", engine.id());

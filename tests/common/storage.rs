@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::storage::{Storage, StorageError};
-use touchstone_executor::{Config, Outcome, Strategy, TrapKind};
+use touchstone_executor::storage::{self, Storage, StorageError};
+use touchstone_executor::{Config, Functions, Outcome, Strategy, TrapKind};
 
 /// `count` raises the byte behind the key `n` by one, in a transaction that is kept if the input
 /// has one byte and undone if it has none. `get` gives the value of the key in the input, encoded
@@ -102,7 +102,8 @@ impl Storage for Layers {
 }
 
 fn config(storage: &Arc<Layers>) -> Config {
-    Config { storage: Some(Arc::clone(storage) as _), ..Config::default() }
+    let functions = storage::functions(Arc::clone(storage) as _);
+    Config { functions: Functions::standard().with(&functions), ..Config::default() }
 }
 
 pub(crate) fn a_storage_outlives_clean_instances(strategy: Strategy) {
@@ -145,7 +146,7 @@ pub(crate) fn a_storage_refuses_by_name(strategy: Strategy) {
     each_with(strategy, &guest(KEEPER), &config(&storage), |loaded| {
         let end = loaded.export("end", Abi::Substrate);
         let (outcome, _) = loaded.outcome(&mut *loaded.instance(), end, b"");
-        let name = "ext_storage_commit_transaction_version_1";
+        let name = "ext_storage_commit_transaction_version_1".to_owned();
         let reason = StorageError::NoTransaction.to_string();
         let trap = TrapKind::HostFunction { name, reason };
         assert_eq!(outcome, Outcome::Trapped(trap.into()), "{}", loaded.name);
