@@ -19,8 +19,8 @@ const FUNCTIONS: [&str; 6] = [
     imports::FREE,
     "ext_logging_max_level_version_1",
     "ext_logging_log_version_1",
-    "input_len",
-    "input",
+    imports::INPUT_LENGTH,
+    imports::INPUT,
 ];
 /// The profile `native` of the guests' workspace.
 const PROFILE: &str = "opt-level 3, fat LTO, one codegen unit";

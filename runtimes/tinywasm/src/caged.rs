@@ -11,7 +11,7 @@ use crate::module::ModuleData;
 use crate::trap::carry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tinywasm::types::WasmValue;
-use tinywasm::{Engine, ExecProgress, Function, ModuleInstance, Store};
+use tinywasm::{Engine, ExecProgress, FuncContext, Function, ModuleInstance, Store};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result, Trap, TrapKind};
@@ -31,8 +31,10 @@ pub(crate) struct Caged {
     /// Pages that the memory may grow to where the host sizes it.
     largest: Option<u32>,
     made: Made,
-    /// `true` if calls may have a limit of time or fuel.
-    can_stop: bool,
+    /// `true` if calls may be stopped by time.
+    interruptible: bool,
+    /// Fuel that the running call has left, if it is limited.
+    fuel: Option<u64>,
 }
 
 // SAFETY: what is not `Send` in the fields is `Rc`s (instances, host functions,
@@ -63,9 +65,9 @@ impl Caged {
         let memory = shared.guest.info().memory.and_then(|_| instance.memory(MEMORY).ok());
         let memory = memory.map(|memory| (memory, made.address()));
         let host = Some(Host { state, memory, clock: Clock::default() });
-        let config = &shared.guest.config;
-        let can_stop = config.is_interruptible() || config.metered;
-        Ok(Self { store, instance, desk, host, largest, made: made.clone(), can_stop })
+        let (made, interruptible) = (made.clone(), shared.guest.config.is_interruptible());
+        made.limit(None);
+        Ok(Self { store, instance, desk, host, largest, made, interruptible, fuel: None })
     }
 
     pub(crate) fn function(&self, name: &str) -> Result<Function> {
@@ -87,18 +89,31 @@ impl Caged {
     ) -> tinywasm::Result<Vec<WasmValue>> {
         let panicked = || Err(carry(Trap::with_detail(TrapKind::Other, PANICKED)));
         let Some(mut host) = self.host.take() else { return panicked() };
-        self.made.limit(host.state.limits().pages);
-        let limited = self.can_stop.then(|| Limited::of(&mut host));
+        let limited = self.interruptible || self.fuel.is_some();
+        let clock = limited.then(|| host.start_clock());
         self.desk.replace(Some(host));
-        let store = &mut self.store;
-        let ended = catch_unwind(AssertUnwindSafe(|| match &limited {
+        let (store, fuel) = (&mut self.store, &mut self.fuel);
+        let ended = catch_unwind(AssertUnwindSafe(|| match clock {
             None => function.call(store, params),
-            Some(limited) => limited.call(function, store, params),
+            Some(clock) => limited_call(function, store, params, &clock, fuel),
         }));
         let host = self.desk.take();
         let Ok(ended) = ended else { return panicked() };
         self.host = host;
         ended
+    }
+
+    /// Begins a call with limits.
+    pub(crate) fn begin_limits(&mut self) {
+        let limits = self.host().map(|host| host.limits()).unwrap_or_default();
+        self.made.limit(limits.pages);
+        self.fuel = limits.fuel;
+    }
+
+    /// Ends such a call.
+    pub(crate) fn end_limits(&mut self) {
+        self.made.limit(None);
+        self.fuel = None;
     }
 
     /// For globals and tables.
@@ -138,11 +153,8 @@ impl Caged {
     }
 
     pub(crate) fn grow_memory(&mut self, pages: u32) -> bool {
-        let Some(host) = &self.host else { return false };
-        self.made.limit(host.state.limits().pages);
-        host.memory.is_some_and(|(memory, _)| {
-            grow_by_host(memory, &mut self.store, pages, self.largest)
-        })
+        let memory = self.host.as_ref().and_then(|host| host.memory);
+        memory.is_some_and(|(memory, _)| grow_by_host(memory, &mut self.store, pages, self.largest))
     }
 
     /// Puts back the size of a memory that the host sizes. Whether that was done.
@@ -159,39 +171,28 @@ impl Caged {
     }
 }
 
-/// Limits of one entry into the guest.
-struct Limited {
-    clock: Clock,
-    fuel: Option<u64>,
-}
-
-impl Limited {
-    /// Those of the host's call; its clock starts now.
-    fn of(host: &mut Host) -> Self {
-        host.clock = host.state.start_clock();
-        Self { clock: host.clock.clone(), fuel: host.state.limits().fuel }
-    }
-
-    /// Calls in slices of fuel, which tinywasm counts in steps of 128.
-    fn call(
-        &self,
-        function: &Function,
-        store: &mut Store,
-        params: &[WasmValue],
-    ) -> tinywasm::Result<Vec<WasmValue>> {
-        let mut fuel = self.fuel;
-        self.clock.check().map_err(carry)?;
-        let mut call = function.call_resumable(store, params)?;
-        loop {
-            let slice = fuel.map_or(SLICE, |left| left.min(SLICE));
-            if let ExecProgress::Completed(results) = call.resume_with_fuel(slice as u32)? {
-                return Ok(results);
-            }
-            self.clock.check().map_err(carry)?;
-            fuel = fuel.map(|left| left - slice);
-            if fuel == Some(0) {
-                return Err(carry(TrapKind::OutOfFuel));
-            }
+/// Calls in slices of fuel, which tinywasm counts in steps of 128 instructions.
+fn limited_call(
+    function: &Function,
+    store: &mut Store,
+    params: &[WasmValue],
+    clock: &Clock,
+    fuel: &mut Option<u64>,
+) -> tinywasm::Result<Vec<WasmValue>> {
+    clock.check().map_err(carry)?;
+    let mut call = function.call_resumable(store, params)?;
+    loop {
+        let slice = fuel.map_or(SLICE, |left| left.min(SLICE));
+        if let ExecProgress::Completed(results) = call.resume_with_fuel(slice as u32)? {
+            // The address of a module plays no part.
+            let left = FuncContext::new(store, 0).remaining_fuel();
+            *fuel = fuel.map(|fuel| fuel - slice.saturating_sub(left.into()));
+            return Ok(results);
+        }
+        *fuel = fuel.map(|left| left - slice);
+        clock.check().map_err(carry)?;
+        if *fuel == Some(0) {
+            return Err(carry(TrapKind::OutOfFuel));
         }
     }
 }

@@ -23,6 +23,14 @@ pub(crate) struct Host {
     pub(crate) clock: Clock,
 }
 
+impl Host {
+    /// The clock of an entry into the guest, which starts now.
+    pub(crate) fn start_clock(&mut self) -> Clock {
+        self.clock = self.state.start_clock();
+        self.clock.clone()
+    }
+}
+
 /// Holds the host's side during a call.
 pub(crate) type Desk = Rc<RefCell<Option<Host>>>;
 

@@ -136,6 +136,15 @@ impl Live for Running {
         EnforcedLimits { deadline, fuel, pages: true, table_entries: false }
     }
 
+    fn begin_limits(&mut self) -> Result<()> {
+        self.caged.begin_limits();
+        Ok(())
+    }
+
+    fn end_limits(&mut self) {
+        self.caged.end_limits();
+    }
+
     fn signature(&self, index: u32) -> Option<&Signature> {
         self.shared.guest.exports.signature(index)
     }
