@@ -115,7 +115,8 @@ impl Artifact {
     ) -> Result<&T> {
         self.check(engine.id())?;
         if config.is_interruptible() && !engine.capabilities().deadline {
-            let reason = "it cannot stop a call; it runs without deadlines and interrupts only".to_owned();
+            let reason =
+                "it cannot stop a call; it runs without deadlines and interrupts only".to_owned();
             return Err(Error::Unsupported { engine: engine.id(), strategy, reason });
         }
         let class = engine.artifact_class(strategy);
@@ -124,7 +125,8 @@ impl Artifact {
         } else if self.class != class {
             format!("it was made for '{}', {strategy} needs '{class}'", self.class)
         } else if self.interruptible != config.is_interruptible() {
-            "only one of the artifact and the configuration has calls that can be stopped".to_owned()
+            "only one of the artifact and the configuration has calls that can be stopped"
+                .to_owned()
         } else {
             let other = "its content is of another type";
             return self.content.downcast_ref().ok_or_else(|| self.bad(other.to_owned()));

@@ -1,5 +1,8 @@
 //! What a host gives along with one call: context, limits, and the handle to interrupt it.
 
+#[cfg(test)]
+mod tests;
+
 use crate::error::{Error, Result};
 use crate::outcome::{Trap, TrapKind};
 use std::any::TypeId;

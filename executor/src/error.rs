@@ -65,7 +65,12 @@ pub enum Error {
         imports: Vec<String>,
     },
     /// A host function panicked.
-    #[error("the host function {}.{} panicked: {}", text::name(module), text::name(name), text::name(message))]
+    #[error(
+        "the host function {}.{} panicked: {}",
+        text::name(module),
+        text::name(name),
+        text::name(message)
+    )]
     HostPanicked {
         /// Module part of the function's name.
         module: String,

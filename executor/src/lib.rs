@@ -33,6 +33,8 @@ pub mod scratch;
 pub mod storage;
 mod strategy;
 mod support;
+#[cfg(test)]
+mod test_support;
 pub mod wasi;
 
 pub use artifact::Artifact;

@@ -165,7 +165,9 @@ impl fmt::Display for TrapKind {
                 let (module, name) = (text::name(module), text::name(name));
                 write!(f, "called the import {module}.{name}, which this host does not have")
             }
-            Self::HostFunction { name, reason } => write!(f, "host function {}: {reason}", text::name(name)),
+            Self::HostFunction { name, reason } => {
+                write!(f, "host function {}: {reason}", text::name(name))
+            }
             Self::Exit { code } => write!(f, "exited with code {code}"),
             Self::BadResult { claim: Some(Claim { pointer, length, memory }) } => write!(
                 f,

@@ -110,13 +110,14 @@ impl<'a> HostCall<'a> {
         let function = self.function;
         let memory = self.memory();
         let size = memory.len();
-        memory.get_mut(pointer as usize..).and_then(|rest| rest.get_mut(..length as usize)).ok_or_else(
-            || {
+        memory
+            .get_mut(pointer as usize..)
+            .and_then(|rest| rest.get_mut(..length as usize))
+            .ok_or_else(|| {
                 function.refuse(format!(
                     "{length} bytes at {pointer:#x} lie outside the memory of {size} bytes"
                 ))
-            },
-        )
+            })
     }
 
     /// Grows the guest's memory by pages of 64 KiB; `false` if its limits forbid it.

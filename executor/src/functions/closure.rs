@@ -161,6 +161,9 @@ impl HostCall<'_> {
     /// The error of a backend that passes other values than the import's.
     #[cold]
     fn misfit(&self) -> Trap {
-        self.refuse(format!("it was called with other values than its type has: {:?}", self.params()))
+        self.refuse(format!(
+            "it was called with other values than its type has: {:?}",
+            self.params()
+        ))
     }
 }

@@ -35,7 +35,11 @@ pub(super) fn functions() -> Functions {
                 Ok(())
             },
         )
-        .wrap(MODULE, imports::INPUT_LENGTH, |call: &mut HostCall<'_>| Ok(call.input().len() as u64))
+        .wrap(
+            MODULE,
+            imports::INPUT_LENGTH,
+            |call: &mut HostCall<'_>| Ok(call.input().len() as u64),
+        )
         .wrap(MODULE, imports::INPUT, |call: &mut HostCall<'_>, pointer: u64| {
             let (memory, host) = call.memory_and_host();
             let length = host.input.len();
@@ -45,8 +49,10 @@ pub(super) fn functions() -> Functions {
                     place.copy_from_slice(&host.input);
                     Ok(())
                 }
-                None => Err(call
-                    .refuse(format!("{length} bytes at {pointer:#x} do not fit the memory"))),
+                None => {
+                    Err(call
+                        .refuse(format!("{length} bytes at {pointer:#x} do not fit the memory")))
+                }
             }
         });
     functions

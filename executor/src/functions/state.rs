@@ -80,6 +80,8 @@ impl States {
 
 impl Clone for States {
     fn clone(&self) -> Self {
-        Self(self.0.iter().map(|(initial, value)| (Arc::clone(initial), (**value).copy())).collect())
+        Self(
+            self.0.iter().map(|(initial, value)| (Arc::clone(initial), (**value).copy())).collect(),
+        )
     }
 }

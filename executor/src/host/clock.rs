@@ -45,8 +45,7 @@ impl Clock {
 mod tests {
     use super::Clock;
     use crate::call::InterruptHandle;
-    use crate::call::InterruptHandle;
-use crate::outcome::TrapKind;
+    use crate::outcome::TrapKind;
     use std::time::Duration;
 
     #[test]

@@ -1,12 +1,12 @@
 //! The functions themselves.
 
+use super::Settings;
 use super::errno::{Answer, Errno};
 use super::files::Open;
 use super::function::Function;
 use super::guest::{Buffer, Guest, offset};
 use super::poll::poll;
 use super::stat::{WRITE, write_entries, write_stat};
-use super::Settings;
 use super::state::{Descriptor, STEP, State};
 use super::streams::Streams;
 use crate::Value;

@@ -1,18 +1,17 @@
 //! The functions, called as a backend calls them.
 
 use super::errno::Errno;
-use super::{Directory, Function, Settings};
+use super::{Directory, Function, MODULE, Settings, functions};
 use crate::host::HostState;
-use crate::host::Parameters;
+use crate::test_support::FakeGuest;
 use crate::{Config, Trap, TrapKind};
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
-/// A host and a memory of one page.
+/// A guest with a memory of one page.
 struct World {
-    host: HostState,
-    memory: Vec<u8>,
+    guest: FakeGuest,
     log: Arc<Mutex<Vec<String>>>,
     _folder: TempDir,
 }
@@ -50,15 +49,12 @@ impl World {
             })),
             ..Config::default()
         };
-        Self { host: HostState::new(None, &config), memory: vec![0; 1 << 16], log, _folder: folder }
+        let guest = FakeGuest::with_host(HostState::new(None, &config), &config);
+        Self { guest, log, _folder: folder }
     }
 
     fn call(&mut self, name: &str, parameters: &[u64]) -> Result<u32, Trap> {
-        let function = Function::named(name).unwrap();
-        assert_eq!(function.params().len(), parameters.len(), "{name}");
-        let mut all = Parameters::default();
-        all[..parameters.len()].copy_from_slice(parameters);
-        self.host.wasi(function, &mut self.memory, &all)
+        self.guest.call_integers((MODULE, name), parameters).map(|errno| errno as u32)
     }
 
     /// A call that gives this error code.
@@ -71,7 +67,7 @@ impl World {
     }
 
     fn put(&mut self, at: u64, bytes: &[u8]) -> (u64, u64) {
-        self.memory[at as usize..][..bytes.len()].copy_from_slice(bytes);
+        self.guest.memory[at as usize..][..bytes.len()].copy_from_slice(bytes);
         (at, bytes.len() as u64)
     }
 
@@ -86,7 +82,7 @@ impl World {
     }
 
     fn bytes(&self, at: u64, length: u64) -> &[u8] {
-        &self.memory[at as usize..][..length as usize]
+        &self.guest.memory[at as usize..][..length as usize]
     }
 
     fn u32(&self, at: u64) -> u32 {
@@ -118,10 +114,13 @@ impl World {
 #[test]
 fn names_are_unique_and_all_return_an_error_code() {
     assert_eq!(Function::ALL.len(), 46);
+    assert_eq!(functions().iter().count(), 46);
     for function in Function::ALL {
-        assert_eq!(Function::named(function.name()), Some(*function));
-        assert!(function.params().len() <= Parameters::default().len());
-        assert_eq!(function.signature().results.is_empty(), *function == Function::ProcExit);
+        let signature = function.signature();
+        let found = functions().find(MODULE, function.name()).unwrap().signature().clone();
+        assert_eq!(found, signature);
+        assert!(signature.params.len() <= 9);
+        assert_eq!(signature.results.is_empty(), *function == Function::ProcExit);
     }
 }
 
@@ -153,7 +152,7 @@ fn clocks_and_random_numbers_begin_anew_after_a_reset() {
     assert_eq!(world.u64(16) - world.u64(8), 1_000_000);
     assert_ne!(world.bytes(24, 8), world.bytes(32, 8));
     assert_ne!(observe(&mut world), first);
-    world.host.reset();
+    world.guest.host.reset();
     assert_eq!(observe(&mut world), first);
     world.refused("clock_time_get", &[4, 0, 0], Errno::Invalid);
 }
@@ -163,10 +162,10 @@ fn a_reset_brings_the_saved_state_back() {
     let mut world = World::new();
     world.done("clock_time_get", &[1, 0, 0]);
     let file = world.open("text", true, 0).unwrap();
-    let saved = world.host.save();
+    let saved = world.guest.host.save();
     world.done("fd_close", &[file]);
     world.done("clock_time_get", &[1, 0, 0]);
-    world.host.reset_to(&saved);
+    world.guest.host.reset_to(&saved);
     world.done("fd_tell", &[file, 0]);
     world.done("clock_time_get", &[1, 0, 0]);
     assert_eq!(world.u64(0), 2_000_000);
@@ -198,7 +197,7 @@ fn polling_advances_the_clock_and_never_waits() {
 fn standard_streams_are_the_input_the_output_and_the_log() {
     let mut world = World::new();
     for _ in 0..2 {
-        world.host.begin_program(b"input");
+        world.guest.host.begin_program(b"input");
         let (buffers, count) = world.put_buffers(0, &[(100, 3), (200, 9)]);
         world.done("fd_read", &[0, buffers, count, 300]);
         assert_eq!(world.u32(300), 5);
@@ -209,7 +208,7 @@ fn standard_streams_are_the_input_the_output_and_the_log() {
         world.write(1, "put");
         world.write(2, "one\ntw");
         world.write(2, "o");
-        assert_eq!(world.host.end_program(), b"output");
+        assert_eq!(world.guest.host.end_program(), b"output");
         let lines = std::mem::take(&mut *world.log.lock().unwrap());
         assert_eq!(lines, ["2 stderr one", "2 stderr two"]);
     }
@@ -362,17 +361,17 @@ fn no_parameter_reaches_outside_the_memory() {
     let mut world = World::new();
     for function in Function::ALL {
         for _ in 0..2000 {
-            let count = function.params().len();
+            let count = function.signature().params.len();
             let parameters: Vec<u64> =
                 (0..count).map(|_| borders[random.usize(..borders.len())]).collect();
             if *function != Function::ProcExit {
                 assert!(world.call(function.name(), &parameters).unwrap() < 77);
             }
         }
-        world.host.reset();
-        random.fill(&mut world.memory);
+        world.guest.host.reset();
+        random.fill(&mut world.guest.memory);
     }
-    world.memory.clear();
+    world.guest.memory.clear();
     world.refused("random_get", &[0, 1], Errno::Fault);
     world.done("random_get", &[0, 0]);
     world.refused("clock_time_get", &[0, 0, 0], Errno::Fault);

@@ -265,7 +265,8 @@ fn growth_ends_at_the_limit_of_the_call() {
 
 #[test]
 fn limits_that_native_code_cannot_keep_are_refused() {
-    let module = load("instance_reuse".parse().unwrap(), &Config { interruptible: true, ..config() });
+    let module =
+        load("instance_reuse".parse().unwrap(), &Config { interruptible: true, ..config() });
     let export = module.export("test_empty_return", Abi::Substrate).unwrap();
     let mut instance = module.new_instance().unwrap();
     let limited = |limits| CallOptions { limits, ..CallOptions::default() };

@@ -104,9 +104,8 @@ fn the_limit_holds_where_the_host_places_the_input() {
           (i32.store8 (i32.const 8) (memory.size)) (i64.const 0x100000008)))"#;
     everywhere(text, &Config::default(), |module, instance| {
         let input = [1; 100_000];
-        let mut size = |limit| {
-            call(module, instance, ("size", Abi::Substrate), &input, pages(limit)).unwrap()
-        };
+        let mut size =
+            |limit| call(module, instance, ("size", Abi::Substrate), &input, pages(limit)).unwrap();
         assert!(matches!(size(Some(1)), Err(TrapKind::BadInput { .. })));
         assert!(size(Some(8)).is_ok());
         assert!(size(None).is_ok());
@@ -204,7 +203,8 @@ fn limits_that_are_not_enforced_are_refused() {
         let refused = |instance: &mut dyn Instance, options, name: &str| {
             let one = 1_u32.to_le_bytes();
             let refused = call(module, instance, ("count", Abi::Plain), &one, options);
-            let is_it = matches!(&refused, Err(Error::LimitUnsupported { limit, .. }) if *limit == name);
+            let is_it =
+                matches!(&refused, Err(Error::LimitUnsupported { limit, .. }) if *limit == name);
             assert!(is_it, "{refused:?}");
         };
         refused(instance, fuel(1), "fuel");
