@@ -68,7 +68,7 @@ impl Engine for Wasmer {
             MemoryClass::Resettable => guest.resettable()?,
             MemoryClass::Segments => guest.wasm().into(),
         };
-        let changes = Changes { start: guest.info().has_start, clock: config.deadline.is_some() };
+        let changes = Changes { start: guest.info().has_start, clock: config.is_interruptible() };
         let wasm = rewrite(&wasm, changes)?;
         let engine = settings::compiling(config);
         let bytes = wasmer::Module::new(&engine, wasm)

@@ -1,58 +1,46 @@
-//! Imports of a module: host functions, and stubs for everything else.
+//! The imports of a module, answered by host functions.
 
 use crate::memory::bytes;
 use crate::rewrite::CLOCK;
+use crate::running::{from_wasmer, to_wasmer};
 use crate::settings::ID;
 use std::sync::Arc;
 use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::host::{Clock, HostFunction, HostState, parameters};
-use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, ValueType};
+use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::{Error, HostFunction, HostValue, Result, Trap, Value};
 use wasmer::{Extern, ExternType, Function, FunctionEnv, FunctionEnvMut, FunctionType, Memory};
-use wasmer::{RuntimeError, Store, Type, Value};
+use wasmer::{RuntimeError, Store, Type};
 
 /// The instance as host functions see it.
 pub(crate) struct Host {
     pub(crate) state: HostState,
     /// Known once the module is instantiated, before any of its code runs.
     pub(crate) memory: Option<Memory>,
-    /// Stops the guest at its deadline.
+    /// Stops the guest at its deadline, and where somebody interrupts it.
     pub(crate) clock: Clock,
 }
 
 pub(crate) struct Imports(Vec<Import>);
 
 enum Import {
-    Host(HostFunction),
+    Function(Arc<HostFunction>, FunctionType),
     Clock,
-    Missing { name: Arc<(String, String)>, ty: FunctionType },
 }
 
 impl Imports {
-    /// Decides once for every import what answers it.
-    pub(crate) fn of(module: &wasmer::Module, functions: &[FunctionImport]) -> Result<Self> {
+    /// Finds the answer to each import.
+    pub(crate) fn of(module: &wasmer::Module, functions: &[Arc<HostFunction>]) -> Result<Self> {
         let mut functions = functions.iter();
         let decide = |import: wasmer::ImportType| {
-            let (module, name) = (import.module(), import.name());
             let ExternType::Function(ty) = import.ty() else {
                 return Err(Error::runtime(ID, "link the module")("it imports no function"));
             };
             // Rewriting puts the clock behind the guest's own.
-            let Some(known) = functions.next() else {
-                return match (module, name) {
-                    CLOCK => Ok(Import::Clock),
-                    _ => Err(Error::Misuse("an import that the guest does not have")),
-                };
-            };
-            let signature = known.signature.as_ref();
-            let host = signature.and_then(|found| HostFunction::find(module, name, found));
-            Ok(host.map_or_else(
-                || Import::Missing {
-                    name: Arc::new((module.to_owned(), name.to_owned())),
-                    ty: ty.clone(),
-                },
-                Import::Host,
-            ))
+            match (functions.next(), (import.module(), import.name())) {
+                (Some(function), _) => Ok(Import::Function(Arc::clone(function), ty.clone())),
+                (None, CLOCK) => Ok(Import::Clock),
+                (None, _) => Err(Error::Misuse("an import that the guest does not have")),
+            }
         };
         module.imports().map(decide).collect::<Result<_>>().map(Self)
     }
@@ -64,88 +52,105 @@ impl Imports {
             .iter()
             .map(|import| {
                 Extern::Function(match import {
-                    Import::Host(function) => host_function(store, env, *function),
+                    Import::Function(function, ty) => define(store, env, function, ty),
                     Import::Clock => Function::new_typed_with_env(store, env, clock),
-                    Import::Missing { name, ty } => missing(store, name, ty),
                 })
             })
             .collect()
     }
 }
 
-fn missing(store: &mut Store, name: &Arc<(String, String)>, ty: &FunctionType) -> Function {
-    let name = Arc::clone(name);
-    Function::new(store, ty.clone(), move |_| {
-        let (module, name) = (*name).clone();
-        let trap = Trap::new(TrapKind::MissingImport { module, name });
-        Err(RuntimeError::user(Box::new(trap)))
-    })
-}
-
 type Guest<'a> = FunctionEnvMut<'a, Host>;
 
-fn host_function(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -> Function {
-    let answer = move |guest: Guest<'_>, numbers: [u64; 3]| {
-        adapter::answer(&mut WaitingGuest(guest), function, &parameters(numbers))
+/// A Rust type of a WebAssembly type.
+macro_rules! number {
+    (I32) => {
+        i32
     };
-    match function {
-        HostFunction::Malloc => {
-            Function::new_typed_with_env(store, env, move |guest: Guest<'_>, size: u32| {
-                answer(guest, [size.into(), 0, 0]).map(|pointer| pointer as u32)
-            })
-        }
-        HostFunction::Free => {
-            Function::new_typed_with_env(store, env, move |guest: Guest<'_>, pointer: u32| {
-                answer(guest, [pointer.into(), 0, 0]).map(drop)
-            })
-        }
-        HostFunction::MaxLogLevel => {
-            Function::new_typed_with_env(store, env, move |guest: Guest<'_>| {
-                answer(guest, [0; 3]).map(|level| level as u32)
-            })
-        }
-        HostFunction::Log => Function::new_typed_with_env(
-            store,
-            env,
-            move |guest: Guest<'_>, level: u32, target: u64, message: u64| {
-                answer(guest, [level.into(), target, message]).map(drop)
+    (I64) => {
+        i64
+    };
+}
+
+/// A typed closure around a host function.
+macro_rules! wrap {
+    ($store:ident, $env:ident, $function:ident, (), $($name:ident $ty:ident)*) => {
+        Function::new_typed_with_env(
+            $store,
+            $env,
+            move |guest: Guest<'_>, $($name: number!($ty)),*| {
+                let params = [$(Value::$ty($name)),*];
+                adapter::answer(&mut WaitingGuest(guest), &$function, params, |_, _| ())
             },
-        ),
-        HostFunction::InputLength => {
-            Function::new_typed_with_env(store, env, move |guest: Guest<'_>| answer(guest, [0; 3]))
-        }
-        HostFunction::Input => {
-            Function::new_typed_with_env(store, env, move |guest: Guest<'_>, pointer: u64| {
-                answer(guest, [pointer, 0, 0]).map(drop)
-            })
-        }
-        HostFunction::Wasi(_) | HostFunction::Storage(_) => untyped(store, env, function),
+        )
+    };
+    ($store:ident, $env:ident, $function:ident, ($result:ident), $($name:ident $ty:ident)*) => {
+        Function::new_typed_with_env(
+            $store,
+            $env,
+            move |guest: Guest<'_>, $($name: number!($ty)),*| {
+                let params = [$(Value::$ty($name)),*];
+                let mut result: $result = 0;
+                let give = |_, value| result = $result::from_value(value).unwrap_or_default();
+                adapter::answer(&mut WaitingGuest(guest), &$function, params, give)?;
+                Ok::<_, Trap>(result)
+            },
+        )
+    };
+}
+
+/// A function in a store. Wasmer allocates in each call of a function whose types it knows only as
+/// values, so that those of few integers are typed.
+fn define(
+    store: &mut Store,
+    env: &FunctionEnv<Host>,
+    function: &Arc<HostFunction>,
+    ty: &FunctionType,
+) -> Function {
+    let function = Arc::clone(function);
+    /// Picks the closure of a signature.
+    macro_rules! typed {
+        ($($($param:ident)*;)*) => {
+            match (ty.params(), ty.results()) {
+                $(
+                    ([$(Type::$param),*], []) => typed!(@ () $($param)*),
+                    ([$(Type::$param),*], [Type::I32]) => typed!(@ (i32) $($param)*),
+                    ([$(Type::$param),*], [Type::I64]) => typed!(@ (i64) $($param)*),
+                )*
+                _ => untyped(store, env, function, ty),
+            }
+        };
+        (@ $result:tt) => { wrap!(store, env, function, $result,) };
+        (@ $result:tt $a:ident) => { wrap!(store, env, function, $result, a $a) };
+        (@ $result:tt $a:ident $b:ident) => { wrap!(store, env, function, $result, a $a b $b) };
+        (@ $result:tt $a:ident $b:ident $c:ident) => {
+            wrap!(store, env, function, $result, a $a b $b c $c)
+        };
+    }
+    typed! {
+        ;
+        I32; I64;
+        I32 I32; I64 I64;
+        I32 I32 I32; I32 I64 I64; I64 I64 I64;
     }
 }
 
-/// A host function with its parameters as numbers.
-fn untyped(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -> Function {
-    let Signature { params, results } = function.signature();
-    let number = |ty: &ValueType| match ty {
-        ValueType::I64 => Type::I64,
-        _ => Type::I32,
-    };
-    let params: Vec<_> = params.iter().map(number).collect();
-    let types: Vec<_> = results.iter().map(number).collect();
-    let ty = FunctionType::new(params, types);
-    Function::new_with_env(store, env, ty, move |guest: Guest<'_>, params| {
-        let values = parameters(params.iter().map(|value| match value {
-            Value::I32(value) => value.cast_unsigned().into(),
-            Value::I64(value) => value.cast_unsigned(),
-            _ => 0,
-        }));
-        let result = adapter::answer(&mut WaitingGuest(guest), function, &values)
+/// A function with parameters of any number and type.
+fn untyped(
+    store: &mut Store,
+    env: &FunctionEnv<Host>,
+    function: Arc<HostFunction>,
+    ty: &FunctionType,
+) -> Function {
+    Function::new_with_env(store, env, ty.clone(), move |guest: Guest<'_>, params| {
+        let failed = |error: Error| RuntimeError::new(error.to_string());
+        let params: adapter::Values =
+            params.iter().map(from_wasmer).collect::<Result<_>>().map_err(failed)?;
+        let mut results = Vec::with_capacity(function.signature().results.len());
+        let give = |_, value| results.push(to_wasmer(value));
+        adapter::answer_values(&mut WaitingGuest(guest), &function, params, give)
             .map_err(|trap| RuntimeError::user(Box::new(trap)))?;
-        let typed = |ty: &ValueType| match ty {
-            ValueType::I64 => Value::I64(result.cast_signed()),
-            _ => Value::I32(result as i32),
-        };
-        Ok(results.iter().map(typed).collect())
+        Ok(results)
     })
 }
 
@@ -153,6 +158,10 @@ fn untyped(store: &mut Store, env: &FunctionEnv<Host>, function: HostFunction) -
 struct WaitingGuest<'a>(Guest<'a>);
 
 impl HostCaller for WaitingGuest<'_> {
+    fn host(&mut self) -> &mut HostState {
+        &mut self.0.data_mut().state
+    }
+
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
         let (host, store) = self.0.data_and_store_mut();
         let bytes: &mut [u8] = match &host.memory {

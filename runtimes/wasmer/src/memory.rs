@@ -1,5 +1,7 @@
-//! Touchstone's memories for Wasmer, through its `Tunables`, and the view of a memory's bytes.
+//! Memories for Wasmer, through its `Tunables`: Touchstone's or Wasmer's own, whose growth calls can
+//! limit. And the view of a memory's bytes.
 
+use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::Padded;
@@ -33,17 +35,21 @@ pub(crate) unsafe fn bytes<'a>(memory: &Memory, store: &impl AsStoreRef) -> &'a 
 ///
 /// A memory is given back when the store that has it is dropped.
 pub(crate) struct Memories {
-    pool: Arc<MemoryPool>,
+    /// `None` for memories of Wasmer's own.
+    pool: Option<Arc<MemoryPool>>,
     /// Decides everything else.
     base: BaseTunables,
 }
 
 impl Memories {
-    pub(crate) fn new(template: Option<MemoryTemplate>, keep: usize) -> Self {
-        Self {
-            pool: Arc::new(MemoryPool::new(template, keep)),
-            base: BaseTunables::for_target(&Target::default()),
-        }
+    /// Wasmer's own memories.
+    pub(crate) fn of_wasmer() -> Self {
+        Self { pool: None, base: BaseTunables::for_target(&Target::default()) }
+    }
+
+    /// Touchstone's memories.
+    pub(crate) fn pooled(template: Option<MemoryTemplate>, keep: usize) -> Self {
+        Self { pool: Some(Arc::new(MemoryPool::new(template, keep))), ..Self::of_wasmer() }
     }
 }
 
@@ -74,15 +80,18 @@ impl Tunables for Memories {
         style: &MemoryStyle,
         definition: NonNull<VMMemoryDefinition>,
     ) -> Result<VMMemory, MemoryError> {
+        let Some(pool) = &self.pool else {
+            // SAFETY: the caller's promise is passed on.
+            let memory = unsafe { self.base.create_vm_memory(ty, style, definition) }?;
+            return Ok(VMMemory(Box::new(Limited(memory))));
+        };
         let MemoryStyle::Static { bound, offset_guard_size } = *style else {
             return Err(MemoryError::Generic("a movable memory is not Touchstone's".to_owned()));
         };
         let size = ty.minimum.0 as usize * WASM_PAGE;
         let reserved = bound.0 as usize * WASM_PAGE + offset_guard_size as usize;
-        let mut mapping = self
-            .pool
-            .take(size, reserved)
-            .map_err(|error| MemoryError::Generic(error.to_string()))?;
+        let mut mapping =
+            pool.take(size, reserved).map_err(|error| MemoryError::Generic(error.to_string()))?;
         // As the driver of instances does, new or reused.
         if let Some(mut resetter) = mapping.resetter() {
             resetter.note_threads();
@@ -92,7 +101,7 @@ impl Tunables for Memories {
             style: *style,
             pages: ty.minimum,
             definition,
-            home: Arc::clone(&self.pool),
+            home: Arc::clone(pool),
             mapping: Some(mapping),
         };
         lent.publish();
@@ -166,7 +175,7 @@ impl LinearMemory for Lent {
         let refused = || MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
         let largest = self.ty.maximum.unwrap_or(Pages::max_value()).min(Pages::max_value());
         let pages = self.pages.checked_add(delta).filter(|pages| *pages <= largest);
-        let pages = pages.ok_or_else(refused)?;
+        let pages = pages.filter(|pages| may_grow(self, *pages)).ok_or_else(refused)?;
         if let Some(mapping) = &mut self.mapping {
             let refused = MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
             mapping.grow(pages.0 as usize * WASM_PAGE).map_err(|_| refused)?;
@@ -187,6 +196,73 @@ impl LinearMemory for Lent {
     fn copy(&self) -> Result<Box<dyn LinearMemory + Send + Sync>, MemoryError> {
         Err(MemoryError::MemoryNotShared)
     }
+}
+
+/// A memory of Wasmer's own.
+#[derive(Debug)]
+struct Limited(VMMemory);
+
+impl LinearMemory for Limited {
+    fn ty(&self) -> MemoryType {
+        self.0.ty()
+    }
+
+    fn size(&self) -> Pages {
+        self.0.size()
+    }
+
+    fn style(&self) -> MemoryStyle {
+        self.0.style()
+    }
+
+    fn grow(&mut self, delta: Pages) -> Result<Pages, MemoryError> {
+        let current = self.size();
+        match current.checked_add(delta) {
+            Some(pages) if !may_grow(self, pages) => {
+                Err(MemoryError::CouldNotGrow { current, attempted_delta: delta })
+            }
+            _ => self.0.grow(delta),
+        }
+    }
+
+    fn vmmemory(&self) -> NonNull<VMMemoryDefinition> {
+        self.0.vmmemory()
+    }
+
+    fn try_clone(&self) -> Result<Box<dyn LinearMemory + Send + Sync>, MemoryError> {
+        self.0.0.try_clone()
+    }
+
+    fn copy(&self) -> Result<Box<dyn LinearMemory + Send + Sync>, MemoryError> {
+        self.0.0.copy()
+    }
+}
+
+thread_local! {
+    /// Memories of this thread's running calls that have a limit, by their address, and the pages
+    /// that they may grow to. A host function may call another instance.
+    static LIMITS: RefCell<Vec<(usize, u32)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Limits the growth of a memory until [`end_limit`].
+pub(crate) fn limit(memory: &Memory, store: &impl AsStoreRef, pages: u32) {
+    let base = memory.view(store).data_ptr() as usize;
+    LIMITS.with_borrow_mut(|limits| limits.push((base, pages)));
+}
+
+/// Ends the limit of a memory, if there is one.
+pub(crate) fn end_limit(memory: &Memory, store: &impl AsStoreRef) {
+    let base = memory.view(store).data_ptr() as usize;
+    LIMITS.with_borrow_mut(|limits| limits.retain(|(limited, _)| *limited != base));
+}
+
+/// `true` if the running call lets a memory have these pages.
+fn may_grow(memory: &impl LinearMemory, pages: Pages) -> bool {
+    // SAFETY: Wasmer keeps the definition of a memory as long as the memory, and nobody writes it
+    // while the memory is borrowed.
+    let base = unsafe { memory.vmmemory().as_ref() }.base as usize;
+    let is_it = |(limited, most): &(usize, u32)| *limited == base && pages.0 > *most;
+    pages == memory.size() || !LIMITS.with_borrow(|limits| limits.iter().any(is_it))
 }
 
 impl Drop for Lent {

@@ -28,18 +28,19 @@ pub(crate) fn load(
 ) -> Result<LoadedModule<ModuleData>> {
     let content = CleanContent::of(guest, strategy)?;
     let memories = match MemoryClass::of(strategy) {
-        MemoryClass::Segments => None,
+        MemoryClass::Segments => Memories::of_wasmer(),
         MemoryClass::OwnImage => {
-            Some(Memories::new(content.known().cloned(), config.instances as usize))
+            Memories::pooled(content.known().cloned(), config.instances as usize)
         }
         // The instance installs the template itself, after instantiation.
-        MemoryClass::Resettable => Some(Memories::new(None, 0)),
+        MemoryClass::Resettable => Memories::pooled(None, 0),
     };
     let engine = settings::running(memories);
     let module = load(&engine)?;
+    let guest = LoadedGuest::new(ID, guest, strategy, config)?;
     let shared = Arc::new(ModuleData {
-        imports: Imports::of(&module, &guest.info().imports)?,
-        guest: LoadedGuest::new(ID, guest, strategy, config),
+        imports: Imports::of(&module, &guest.functions)?,
+        guest,
         content,
         module,
         engine,

@@ -3,8 +3,8 @@
 //! * A start function is removed from the module and exported, because Wasmer runs it before it
 //!   exposes the memory, which host functions need. The adapter calls it right after
 //!   instantiation.
-//! * Under a deadline, functions and loops count down a global, and call the host to check the
-//!   clock when it reaches zero. Wasmer can stop a guest only by a count of operators, after
+//! * For calls that can be stopped, functions and loops count down a global, and call the host to
+//!   check the clock when it reaches zero. Wasmer can stop a guest only by a count of operators, after
 //!   which the guest cannot continue.
 
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! A live instance and the calls on it.
 
 use crate::imports::Host;
-use crate::memory::bytes;
+use crate::memory::{self, bytes};
 use crate::module::ModuleData;
 use crate::rewrite::START;
 use crate::settings::ID;
@@ -11,7 +11,9 @@ use touchstone_executor::abi::Live;
 use touchstone_executor::adapter::Disposable;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{
+    EnforcedLimits, Error, Reference, Result, Signature, Trap, Value, ValueType,
+};
 use wasmer::{
     Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
     TypedFunction, Value as Val,
@@ -75,7 +77,9 @@ impl Running {
         let failed = || Error::runtime(ID, "run the start function");
         let start: TypedFunction<(), ()> =
             self.instance.exports.get_typed_function(&self.store, START).map_err(failed())?;
-        self.start_clock();
+        if let Err(trap) = self.start_clock() {
+            return Err(Error::of_instantiation(Ok(trap)));
+        }
         match start.call(&mut self.store) {
             Ok(()) => Ok(()),
             Err(error) => Err(Error::of_instantiation(trap::sort(error))),
@@ -88,11 +92,14 @@ impl Running {
         self.memory.as_ref().map(|memory| &*unsafe { bytes(memory, &self.store) })
     }
 
-    fn start_clock(&mut self) {
-        if self.shared.guest.config.deadline.is_some() {
-            let clock = Clock::start(self.shared.guest.config.deadline);
-            self.env.as_mut(&mut self.store).clock = clock;
+    /// Begins to count the time of an entry into the guest.
+    fn start_clock(&mut self) -> Result<(), Trap> {
+        if !self.shared.guest.config.is_interruptible() {
+            return Ok(());
         }
+        let host = self.env.as_mut(&mut self.store);
+        host.clock = host.state.start_clock();
+        host.clock.check()
     }
 
     /// Looks up the function of the handle, unless it was called last.
@@ -164,7 +171,9 @@ impl Live for Running {
         length: u32,
     ) -> Result<Result<u64, Trap>> {
         self.find(index)?;
-        self.start_clock();
+        if let Err(trap) = self.start_clock() {
+            return Ok(Err(trap));
+        }
         let Some((_, Entry::Substrate(function))) = &self.entry else {
             return Err(FOREIGN);
         };
@@ -179,7 +188,9 @@ impl Live for Running {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
         self.find(index)?;
-        self.start_clock();
+        if let Err(trap) = self.start_clock() {
+            return Ok(Err(trap));
+        }
         let ended = match &self.entry {
             Some((_, Entry::Nothing(function))) => function.call(&mut self.store),
             Some((_, Entry::Other(function))) => {
@@ -206,12 +217,31 @@ impl Live for Running {
         self.ended(ended)
     }
 
+    fn enforced_limits(&self) -> EnforcedLimits {
+        let deadline = self.shared.guest.config.is_interruptible();
+        EnforcedLimits { deadline, pages: true, ..EnforcedLimits::default() }
+    }
+
+    fn begin_limits(&mut self) -> Result<()> {
+        let pages = self.host().limits().pages;
+        if let (Some(memory), Some(pages)) = (&self.memory, pages) {
+            memory::limit(memory, &self.store, pages);
+        }
+        Ok(())
+    }
+
+    fn end_limits(&mut self) {
+        if let Some(memory) = &self.memory {
+            memory::end_limit(memory, &self.store);
+        }
+    }
+
     fn signature(&self, index: u32) -> Option<&Signature> {
         self.shared.guest.exports.signature(index)
     }
 }
 
-fn to_wasmer(value: Value) -> Val {
+pub(crate) fn to_wasmer(value: Value) -> Val {
     match value {
         Value::I32(value) => Val::I32(value),
         Value::I64(value) => Val::I64(value),
@@ -224,7 +254,7 @@ fn to_wasmer(value: Value) -> Val {
     }
 }
 
-fn from_wasmer(value: &Val) -> Result<Value> {
+pub(crate) fn from_wasmer(value: &Val) -> Result<Value> {
     Ok(match value {
         Val::I32(value) => Value::I32(*value),
         Val::I64(value) => Value::I64(*value),

@@ -47,11 +47,9 @@ pub(crate) fn compiling(config: &Config) -> wasmer::Engine {
 }
 
 /// An engine that only runs, with its memories on top.
-pub(crate) fn running(memories: Option<Memories>) -> wasmer::Engine {
+pub(crate) fn running(memories: Memories) -> wasmer::Engine {
     let mut engine = EngineBuilder::headless().engine();
-    if let Some(memories) = memories {
-        engine.set_tunables(memories);
-    }
+    engine.set_tunables(memories);
     engine.into()
 }
 
@@ -75,7 +73,7 @@ pub(crate) fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {
         )
         .with("reset", reset)
         .with("bounds checks", "by a 4 GiB reservation and guard pages")
-        .with("metering", if config.deadline.is_some() { "on (deadline)" } else { "off" })
+        .with("metering", if config.is_interruptible() { "on (deadline)" } else { "off" })
         .with(
             "code",
             match strategy.code {
