@@ -1,7 +1,8 @@
 //! The host functions, on the executor's own allocator.
 //!
-//! The executor takes host functions by type, without a place for state. What
-//! logging needs is therefore left on the calling thread for the time of a call.
+//! The executor takes host functions as a type at compile time, without a place for state. So it
+//! has these four only, whatever the host's table has. What logging needs is left on the calling
+//! thread for the time of a call.
 
 use sp_wasm_interface::wasmtime::Caller;
 use sp_wasm_interface::{
@@ -9,12 +10,15 @@ use sp_wasm_interface::{
 };
 use std::cell::RefCell;
 use std::sync::Arc;
-use touchstone_executor::Config;
-use touchstone_executor::host::{HostFunction, HostState};
+use touchstone_executor::guest::imports::{FREE, MALLOC};
+use touchstone_executor::host::HostState;
+use touchstone_executor::{Config, Trap, TrapKind};
 
-/// The functions of [`Host`].
-pub(crate) const OFFERED: [HostFunction; 4] =
-    [HostFunction::Malloc, HostFunction::Free, HostFunction::MaxLogLevel, HostFunction::Log];
+const MAX_LOG_LEVEL: &str = "ext_logging_max_level_version_1";
+const LOG: &str = "ext_logging_log_version_1";
+
+/// The functions of [`Host`], of the module `env`.
+pub(crate) const OFFERED: [&str; 4] = [MALLOC, FREE, MAX_LOG_LEVEL, LOG];
 
 /// Allocator and log. Input that the guest fetches does not exist here: only
 /// Substrate's convention can be called.
@@ -28,39 +32,43 @@ impl HostFunctions for Host {
 
     fn register_static<T: HostFunctionRegistry>(registry: &mut T) -> Result<(), T::Error> {
         registry.register_static(
-            HostFunction::Malloc.name(),
+            MALLOC,
             |caller: Caller<'_, T::State>, size: u32| -> anyhow::Result<u32> {
                 T::with_function_context(caller, |guest| guest.allocate_memory(size))
                     .map(u32::from)
-                    .map_err(refusal(HostFunction::Malloc))
+                    .map_err(refusal(MALLOC))
             },
         )?;
         registry.register_static(
-            HostFunction::Free.name(),
+            FREE,
             |caller: Caller<'_, T::State>, pointer: u32| -> anyhow::Result<()> {
                 T::with_function_context(caller, |guest| {
                     guest.deallocate_memory(Pointer::new(pointer))
                 })
-                .map_err(refusal(HostFunction::Free))
+                .map_err(refusal(FREE))
             },
         )?;
+        registry.register_static(MAX_LOG_LEVEL, |_: Caller<'_, T::State>| -> u32 {
+            current().map_or(0, |config| config.max_log_level)
+        })?;
         registry.register_static(
-            HostFunction::MaxLogLevel.name(),
-            |_: Caller<'_, T::State>| -> u32 { current().map_or(0, |config| config.max_log_level) },
-        )?;
-        registry.register_static(
-            HostFunction::Log.name(),
+            LOG,
             |caller: Caller<'_, T::State>, level: u32, target: u64, message: u64| {
                 T::with_function_context(caller, |guest| log(guest, level, target, message))
-                    .map_err(refusal(HostFunction::Log))
+                    .map_err(refusal(LOG))
             },
         )
     }
 }
 
 /// Turns the executor's words into a trap that `trap::sort` recognises.
-fn refusal(function: HostFunction) -> impl FnOnce(String) -> anyhow::Error {
-    move |reason| anyhow::Error::new(function.refuse(reason))
+fn refusal(function: &'static str) -> impl FnOnce(String) -> anyhow::Error {
+    move |reason| anyhow::Error::new(refused(function, reason))
+}
+
+/// The trap of a function with a reason.
+pub(crate) fn refused(function: &str, reason: impl Into<String>) -> Trap {
+    TrapKind::HostFunction { name: function.to_owned(), reason: reason.into() }.into()
 }
 
 fn log(

@@ -7,11 +7,11 @@ use sc_executor_common::wasm_runtime::{HeapAllocStrategy, WasmInstance, WasmModu
 use sc_executor_wasmtime::WasmtimeRuntime;
 use std::sync::Arc;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::adapter::UNPREPARED;
+use touchstone_executor::adapter::{UNPREPARED, admit_imports};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Config, EffectiveConfig, Error, ExportId, Exports, Instance, Module, Outcome, Result, Strategy,
-    TrapKind,
+    CallOptions, Config, EffectiveConfig, EnforcedLimits, Error, ExportId, Exports, Instance,
+    Module, Outcome, Result, Strategy, TrapKind,
 };
 
 /// A module under one strategy.
@@ -31,6 +31,7 @@ impl LoadedSubstrate {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Self> {
+        admit_imports(ID, strategy, guest, config, &host::OFFERED)?;
         let heap = settings::heap(guest);
         let settings = settings::settings(strategy, heap, config)?;
         Ok(Self {
@@ -118,6 +119,18 @@ impl Instance for Calling {
             }
             Err(error) => trap::sort(error).map(Outcome::Trapped),
         }
+    }
+
+    /// No limit can be kept; a context, which none of the four host functions asks for, is ignored.
+    fn invoke_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        EnforcedLimits::default().check(&options)?;
+        self.invoke(export, input, output)
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -1,9 +1,9 @@
 //! Why the executor cannot run a module under any strategy, found in its bytes.
 
 use crate::{code, host};
+use touchstone_executor::guest::imports::{FREE, MALLOC};
 use touchstone_executor::guest::{FunctionImport, GuestModule, ModuleInfo};
-use touchstone_executor::host::HostFunction;
-use touchstone_executor::{Feature, Features, Signature, ValueType};
+use touchstone_executor::{Feature, Features, Functions, Signature, ValueType};
 
 /// The features that its Wasmtime is set to accept.
 const FEATURES: Features = Features::WASM2.without(Feature::Vectors);
@@ -34,21 +34,21 @@ pub(crate) fn of_known(info: &ModuleInfo) -> Option<String> {
 }
 
 fn of_import(import: &FunctionImport, has_start: bool) -> Option<String> {
-    let FunctionImport { module, name, signature } = import;
+    let FunctionImport { module, name, .. } = import;
     if module != "env" {
         return Some(format!(
             "the module imports {module}.{name}; it links functions of the module env only"
         ));
     }
-    let function = host::OFFERED.into_iter().find(|function| function.name() == name)?;
-    if signature.as_ref() != Some(&function.signature()) {
+    let function = host::OFFERED.into_iter().find(|function| function == name)?;
+    if Functions::standard().answer(import).is_none() {
         return Some(format!(
             "the module imports env.{name} with another type than the host function's; it links \
              by name alone"
         ));
     }
     // Its allocator is there only during calls; without it, it panics.
-    let allocates = matches!(function, HostFunction::Malloc | HostFunction::Free);
+    let allocates = [MALLOC, FREE].contains(&function);
     (has_start && allocates).then(|| {
         format!("the module has a start function and imports env.{name}, which works in calls only")
     })

@@ -3,10 +3,10 @@
 //! It hands on what stopped a guest as text only. The texts are Wasmtime's,
 //! which are asked for here, and those of this crate's own host functions.
 
+use crate::host::{self, OFFERED};
 use crate::settings::ID;
 use sc_executor_common::error::{Error as Peer, MessageWithBacktrace};
 use sp_wasm_interface::wasmtime::Trap as Wasmtime;
-use touchstone_executor::host::HostFunction;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
 /// Begins the message of the executor's stub for an unknown import, before its name.
@@ -45,9 +45,9 @@ fn read(message: String) -> Trap {
         let (module, name) = (module.to_owned(), name.to_owned());
         return TrapKind::MissingImport { module, name }.into();
     }
-    for function in HostFunction::OWN {
-        if let Some(reason) = message.strip_prefix(&function.refuse("").to_string()) {
-            return function.refuse(reason);
+    for function in OFFERED {
+        if let Some(reason) = message.strip_prefix(&host::refused(function, "").to_string()) {
+            return host::refused(function, reason);
         }
     }
     Trap::with_detail(TrapKind::Other, message)

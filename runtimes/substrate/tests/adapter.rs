@@ -6,7 +6,8 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, ExportId, MeasuredEngine, Module, Outcome, Result, Strategy, Support, TrapKind,
+    CallOptions, Config, Context, Error, ExportId, Functions, HostCall, Imports, InterruptHandle,
+    Limits, MeasuredEngine, Module, Outcome, Result, Strategy, Support, TrapKind,
 };
 
 /// Everything that the executor asks of a module, around what a test is about.
@@ -196,7 +197,7 @@ fn a_declared_maximum_holds_for_the_guest_and_for_the_allocator() {
                 let (outcome, _) = call(&*module, "take", b"");
                 match outcome.trap().map(|trap| &trap.kind) {
                     Some(TrapKind::HostFunction { name, reason }) => {
-                        assert_eq!(*name, "ext_allocator_malloc_version_1");
+                        assert_eq!(name, "ext_allocator_malloc_version_1");
                         assert!(!reason.is_empty());
                     }
                     other => panic!("{strategy}: {other:?}"),
@@ -241,4 +242,71 @@ fn log_lines_arrive_from_the_module_that_logs() {
         assert!(matches!(kind, Some(TrapKind::HostFunction { .. })), "{outcome:?}");
         assert_eq!(call(&*silent, "far", b"").0, Outcome::Returned);
     }
+}
+
+#[test]
+fn functions_of_the_host_that_it_does_not_have_are_refused_by_name() {
+    let guest = guest(
+        r#"(import "env" "own" (func $own))
+           (import "env" "ext_logging_max_level_version_1" (func $level (result i32)))
+           (memory 1)
+           (func (export "own") (param i32 i32) (result i64) (call $own) (i64.const 0))
+           (func (export "level") (param i32 i32) (result i64) (i64.extend_i32_u (call $level)))"#,
+        HeapPages::default(),
+    );
+    let trapping = || Config { imports: Imports::Trap, ..Config::default() };
+    let mut own = Functions::standard();
+    own.wrap("env", "own", |_: &mut HostCall<'_>| Ok(()));
+    let mut other = Functions::standard();
+    let level = "ext_logging_max_level_version_1";
+    other.wrap("env", level, |_: &mut HostCall<'_>| Ok(5));
+    for strategy in supported() {
+        let refused = |config: Config| load(&guest, strategy, &config).map(drop).unwrap_err();
+        let error = refused(Config::default());
+        assert!(matches!(&error, Error::MissingImports { imports } if imports.len() == 1));
+        assert!(error.to_string().contains("env.own () -> ()"), "{error}");
+        for (config, name) in [
+            (Config { functions: own.clone(), ..Config::default() }, "env.own"),
+            (Config { imports: Imports::Zero, ..Config::default() }, "env.own"),
+            (Config { functions: other.clone(), ..trapping() }, level),
+            (Config { functions: Functions::none(), ..trapping() }, level),
+        ] {
+            let error = refused(config);
+            assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        let module = load(&guest, strategy, &trapping()).unwrap();
+        let (module_name, name) = ("env".to_owned(), "own".to_owned());
+        let missing = TrapKind::MissingImport { module: module_name, name };
+        assert_eq!(call(&*module, "own", b"").0, Outcome::Trapped(missing.into()));
+        assert_eq!(call(&*module, "level", b"").0, Outcome::Returned);
+    }
+}
+
+#[test]
+fn calls_have_no_limits() {
+    let guest = guest("(memory 1)", HeapPages::default());
+    let module = load(&guest, supported()[0], &Config::default()).unwrap();
+    let empty = module.export("empty", Abi::Substrate).unwrap();
+    let mut instance = module.new_instance().unwrap();
+    let limited = |limits| CallOptions { limits, ..CallOptions::default() };
+    let none = Limits::default();
+    for options in [
+        limited(Limits { deadline: Some(Duration::from_secs(1)), ..none }),
+        limited(Limits { fuel: Some(1), ..none }),
+        limited(Limits { pages: Some(1), ..none }),
+        limited(Limits { table_entries: Some(1), ..none }),
+        CallOptions { interrupt: Some(InterruptHandle::new()), ..CallOptions::default() },
+    ] {
+        instance.prepare().unwrap();
+        let refused = instance.invoke_with(empty, b"", &mut Vec::new(), options);
+        assert!(matches!(refused, Err(Error::LimitUnsupported { .. })), "{refused:?}");
+        instance.finish().unwrap();
+    }
+    instance.prepare().unwrap();
+    let mut value = 0_u32;
+    let context = Some(Context::new(&mut value));
+    let options = CallOptions { context, ..CallOptions::default() };
+    let outcome = instance.invoke_with(empty, b"", &mut Vec::new(), options).unwrap();
+    assert_eq!(outcome, Outcome::Returned);
 }
