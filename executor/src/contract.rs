@@ -221,6 +221,24 @@ pub trait Instance: Send {
         outcome
     }
 
+    /// Makes the three steps of a call with options.
+    ///
+    /// # Errors
+    ///
+    /// Those of the three steps; `finish` runs even when `invoke_with` fails.
+    fn call_with(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: CallOptions<'_>,
+    ) -> Result<Outcome> {
+        self.prepare()?;
+        let outcome = self.invoke_with(export, input, output, options);
+        self.finish()?;
+        outcome
+    }
+
     /// Releases the resident memory of an idle instance. The next call is as clean, and
     /// slower. Call this function between `finish` and `prepare`; before a `finish` it does
     /// nothing.

@@ -3,6 +3,7 @@
 //! [`Error::Instantiation`].
 
 use crate::outcome::{Trap, TrapKind};
+use crate::Signature;
 use crate::strategy::Strategy;
 use crate::text::{self, near};
 use touchstone_guest as guest;
@@ -44,6 +45,16 @@ pub enum Error {
         expected: &'static str,
         /// The export's signature, in words.
         found: String,
+    },
+    /// The export has another type than the host wants to call it with.
+    #[error("export '{name}' has the type {found}, and is to be called as {wanted}")]
+    WrongType {
+        /// The export.
+        name: String,
+        /// The type that the host wants.
+        wanted: Signature,
+        /// The export's type.
+        found: Signature,
     },
     /// The module has the export, but this backend cannot call it, whatever the
     /// strategy.

@@ -35,6 +35,7 @@ mod strategy;
 mod support;
 #[cfg(test)]
 mod test_support;
+mod typed;
 pub mod wasi;
 
 pub use artifact::Artifact;
@@ -47,13 +48,14 @@ pub use contract::{
 pub use error::{Error, Result};
 pub use folder::{ArtifactFolder, ArtifactKey};
 pub use functions::{
-    Functions, HostCall, HostClosure, HostFunction, HostResults, HostValue, Imports, State,
+    Functions, HostCall, HostClosure, HostFunction, HostValues, HostValue, Imports, State,
 };
 pub use measured::{MeasuredEngine, RawCall, RawCaller};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use scratch::Scratch;
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};
 pub use support::Support;
+pub use typed::{Export, TypedExport};
 pub use touchstone_guest as guest;
 pub use touchstone_guest::text;
 pub use touchstone_guest::{Feature, Features, Reference, Signature, Value, ValueType};

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
-use touchstone_executor::{Config, Execution, MeasuredEngine, Module, Strategy, Support};
+use touchstone_executor::{Config, Execution, Imports, MeasuredEngine, Module, Strategy, Support};
 use touchstone_systems::host::{Catalogue, File, Files, Guest, Load, Most, plain};
 
 /// The codecs if no folder of codecs is given.
@@ -88,7 +88,7 @@ impl Offer<'_> {
             None => Box::new(built_in_codecs()?),
         };
         let instances = u32::try_from(self.threads).unwrap_or(u32::MAX).saturating_add(1);
-        let config = Config { instances, ..Config::default() };
+        let config = Config { instances, imports: Imports::Trap, ..Config::default() };
         let loader = Loader { executors: self.executors, time: self.time, config };
         let catalogue = Catalogue::new(Box::new(contracts), codecs, Box::new(loader), self.most);
         let tell = |name: &str, reason: &str| complain(&format!("left out: {name}: {reason}"));

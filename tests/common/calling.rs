@@ -52,7 +52,10 @@ pub(crate) fn inputs_are_fetched(strategy: Strategy) {
         }
         let (outcome, _) = loaded.outcome(instance, loaded.export("far", Abi::Input), b"abc");
         let trap = outcome.trap().map(|trap| &trap.kind);
-        assert!(matches!(trap, Some(TrapKind::HostFunction { name, .. }) if name == "input"), "{outcome:?}");
+        assert!(
+            matches!(trap, Some(TrapKind::HostFunction { name, .. }) if name == "input"),
+            "{outcome:?}"
+        );
     });
 }
 

@@ -182,7 +182,8 @@ pub(crate) fn state_of_the_host_is_brought_back(strategy: Strategy) {
     for (start, expected) in [("", 1202_u32), ("(start $start)", 1303)] {
         each_with(strategy, &guest(&text(start)), &with(functions.clone()), |loaded| {
             let instance = &mut *loaded.instance();
-            let (twice, trap) = ["twice", "trap"].map(|name| loaded.export(name, Abi::Plain)).into();
+            let (twice, trap) =
+                ["twice", "trap"].map(|name| loaded.export(name, Abi::Plain)).into();
             for _ in 0..3 {
                 let found = loaded.output(instance, twice, b"");
                 assert_eq!(found, little(expected), "{}", loaded.name);
@@ -298,8 +299,9 @@ pub(crate) fn the_host_calls_other_instances(strategy: Strategy) {
             (i32.add (call $inner (i32.const 5)) (i32.load (i32.const 100)))))"#;
     for engine in crate::engines() {
         let (inner, outer) = (guest(inner), guest(outer));
-        let supported = [&inner, &outer]
-            .map(|guest| !matches!(engine.support_for(strategy, guest), Support::Unsupported { .. }));
+        let supported = [&inner, &outer].map(|guest| {
+            !matches!(engine.support_for(strategy, guest), Support::Unsupported { .. })
+        });
         if supported != [true, true] {
             continue;
         }
@@ -351,7 +353,11 @@ pub(crate) fn limits_are_enforced_or_refused_by_name(strategy: Strategy) {
     let short = Some(Duration::from_millis(20));
     let cases = [
         ("loop", Limits { deadline: short, ..Limits::default() }, Some(TrapKind::DeadlineExceeded)),
-        ("calls", Limits { deadline: short, ..Limits::default() }, Some(TrapKind::DeadlineExceeded)),
+        (
+            "calls",
+            Limits { deadline: short, ..Limits::default() },
+            Some(TrapKind::DeadlineExceeded),
+        ),
         ("loop", Limits { fuel: Some(10_000), ..Limits::default() }, Some(TrapKind::OutOfFuel)),
         ("count", Limits { fuel: Some(10_000_000), ..Limits::default() }, None),
     ];
@@ -412,8 +418,7 @@ pub(crate) fn an_interrupt_ends_a_call(strategy: Strategy) {
                     other.interrupt();
                 })
             });
-            let options =
-                CallOptions { interrupt: Some(handle.clone()), ..CallOptions::default() };
+            let options = CallOptions { interrupt: Some(handle.clone()), ..CallOptions::default() };
             let (outcome, _) = call_with(loaded, instance, name, options);
             // It must not interrupt the calls on the next engine.
             thread.map(|thread| thread.join().unwrap());

@@ -341,8 +341,7 @@ pub(crate) fn the_host_writes_to_where_a_grown_memory_is(strategy: Strategy) {
             let expected = (Outcome::Returned, (FIRST + 5).to_le_bytes().to_vec());
             assert_eq!(found, expected, "{} {length}", loaded.name);
             let (outcome, _) = run.call(behind, &input);
-            let refused =
-                matches!(kind(&outcome), Some(TrapKind::HostFunction { name, .. }) if name == "input");
+            let refused = matches!(kind(&outcome), Some(TrapKind::HostFunction { name, .. }) if name == "input");
             assert!(refused, "{} {length}: {outcome:?}", loaded.name);
         }
     });

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use touchstone_executor::{
-    Artifact, Config, Error, InstanceFrom, MeasuredEngine, MemoryFrom, Strategy, Support,
+    Artifact, Config, Error, Imports, InstanceFrom, MeasuredEngine, MemoryFrom, Strategy, Support,
 };
 
 /// Which executors a sample is run by.
@@ -34,7 +34,12 @@ pub(crate) fn compare(
     chosen: &Choice<'_>,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let config = Config { instances: 2, parallel_compilation: false, ..Config::default() };
+    let config = Config {
+        instances: 2,
+        parallel_compilation: false,
+        imports: Imports::Trap,
+        ..Config::default()
+    };
     let mut run = false;
     let mut first: Option<(String, Vec<Seen>)> = None;
     for engine in engines {

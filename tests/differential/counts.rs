@@ -5,7 +5,7 @@ use crate::sample::{Call, Sample};
 use std::collections::BTreeMap;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, OPERATORS};
-use touchstone_executor::{Config, Execution, MeasuredEngine, Outcome, Strategy, Support};
+use touchstone_executor::{Config, Execution, Imports, MeasuredEngine, Outcome, Strategy, Support};
 
 /// Counts of one engine, call by call; `None` for a call that did not return.
 type Counts = Vec<Option<u64>>;
@@ -49,7 +49,7 @@ fn counts(
     calls: &[&Call],
     metered: bool,
 ) -> Option<Counts> {
-    let config = Config { metered, ..Config::default() };
+    let config = Config { metered, imports: Imports::Trap, ..Config::default() };
     let runs = |strategy: &Strategy| {
         !matches!(engine.support_for(*strategy, guest), Support::Unsupported { .. })
     };

@@ -9,7 +9,7 @@ mod texts;
 use crate::everywhere::in_process as strategies;
 use parking_lot::Mutex;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Artifact, Config, Error, MeasuredEngine, Strategy, Support};
+use touchstone_executor::{Artifact, Config, Error, Imports, MeasuredEngine, Strategy, Support};
 
 /// Modules that use what engines differ in, each in another place: types of imports, of exports
 /// that nobody calls, of tables and globals, instructions, limits.
@@ -175,7 +175,7 @@ fn agree(
     guest: &GuestModule,
     artifacts: &mut Vec<(&'static str, Artifact)>,
 ) -> Result<(), String> {
-    let config = Config { instances: 4, ..Config::default() };
+    let config = Config { instances: 4, imports: Imports::Trap, ..Config::default() };
     let class = engine.artifact_class(strategy);
     let known = artifacts.iter().find(|(known, _)| *known == class);
     let known = known.map(|(_, artifact)| artifact.clone());

@@ -16,8 +16,8 @@ use touchstone_executor::CodeFrom;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{self, GuestModule};
 use touchstone_executor::{
-    Config, Error, ExportId, Instance, InstanceFrom, MeasuredEngine, Module, Outcome, Strategy,
-    Support,
+    Config, Error, ExportId, Imports, Instance, InstanceFrom, MeasuredEngine, Module, Outcome,
+    Strategy, Support,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,7 +216,7 @@ impl Stage<'_> {
     fn make(&self, guest: &GuestModule) -> Result<Running, Stopped> {
         let strategy = strategy_for(self.engine, guest)
             .map_err(|reason| Stopped::Refused(Error::unhostable(reason)))?;
-        let config = Config::default();
+        let config = Config { imports: Imports::Trap, ..Config::default() };
         let artifact = self.engine.compile(guest, strategy, &config).map_err(Stopped::Refused)?;
         let module =
             self.engine.load(guest, &artifact, strategy, &config).map_err(Stopped::Unloaded)?;

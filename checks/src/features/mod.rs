@@ -14,7 +14,8 @@ use touchstone::record::{Check, Finding, Outcome};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    CodeFrom, Config, Error, Feature, MeasuredEngine, Outcome as Ended, Result, Strategy, Support,
+    CodeFrom, Config, Error, Feature, Imports, MeasuredEngine, Outcome as Ended, Result, Strategy,
+    Support,
 };
 
 /// Probes a feature on an engine. The finding is held if each supporting strategy returned the
@@ -94,7 +95,7 @@ fn call(
     guest: &GuestModule,
 ) -> Result<(), String> {
     let text = |error: Error| error.to_string();
-    let config = Config { instances: 4, ..Config::default() };
+    let config = Config { instances: 4, imports: Imports::Trap, ..Config::default() };
     let artifact = engine.compile(guest, strategy, &config).map_err(text)?;
     let module = engine.load(guest, &artifact, strategy, &config).map_err(text)?;
     let export = module.export("f", Abi::Plain).map_err(text)?;

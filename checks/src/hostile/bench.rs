@@ -10,7 +10,7 @@ use touchstone::supervise::Parent;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Error, Instance, MeasuredEngine, Module, Outcome, Strategy,
+    Artifact, CodeFrom, Config, Error, Imports, Instance, MeasuredEngine, Module, Outcome, Strategy,
 };
 
 /// Deadline of endless calls.
@@ -65,6 +65,7 @@ impl<'a> Bench<'a> {
             max_log_level: 5,
             log: Some(Arc::new(|_, _, _| {})),
             instances: 2,
+            imports: Imports::Trap,
             ..Config::default()
         }
     }

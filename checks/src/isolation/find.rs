@@ -9,7 +9,9 @@ use std::time::Duration;
 use touchstone::case::Guests;
 use touchstone::plan::{Filter, near};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Artifact, Config, Error, Execution, MeasuredEngine, Strategy, Support};
+use touchstone_executor::{
+    Artifact, Config, Error, Execution, Imports, MeasuredEngine, Strategy, Support,
+};
 
 /// Deadline of calls that must be stopped.
 const DEADLINE: Duration = Duration::from_millis(10);
@@ -133,7 +135,7 @@ fn cell(
         return other(Verdict::Refused, reason);
     }
     let deadline = kind.needs_deadline().then_some(DEADLINE);
-    let config = Config { deadline, ..Config::default() };
+    let config = Config { deadline, imports: Imports::Trap, ..Config::default() };
     let loaded = artifacts.get(&**engine, guest, *strategy, &config).and_then(|artifact| {
         let mut module = engine.load(guest, artifact, *strategy, &config)?;
         module.probe()?;

@@ -1,6 +1,6 @@
 //! One call of a host function, as its code sees it.
 
-use super::{HostFunction, HostResults, State, fit};
+use super::{HostFunction, HostValues, State, fit};
 use crate::Value;
 use crate::adapter::HostCaller;
 use crate::call::{Context, ContextKind};
@@ -57,7 +57,7 @@ impl<'a> HostCall<'a> {
 
     /// Sets the results of a closure, whose types are those of the function's signature.
     #[inline]
-    pub(super) fn put(&mut self, results: impl HostResults) {
+    pub(super) fn put(&mut self, results: impl HostValues) {
         results.give(self.results);
     }
 

@@ -47,12 +47,12 @@ host_values! {
     u128: V128, std::convert::identity, std::convert::identity;
 }
 
-/// The results of a closure: nothing, one value, or up to three.
-pub trait HostResults {
+/// Parameters or results: nothing, one value, or a tuple of up to nine.
+pub trait HostValues {
     /// Their types.
     fn types() -> Vec<ValueType>;
 
-    /// Puts them into their places.
+    /// Puts them into their places, of which there are as many.
     fn give(self, places: &mut [Value]);
 
     /// Takes them out of values; `None` if number or types are others.
@@ -61,7 +61,7 @@ pub trait HostResults {
         Self: Sized;
 }
 
-impl<T: HostValue> HostResults for T {
+impl<T: HostValue> HostValues for T {
     fn types() -> Vec<ValueType> {
         vec![T::TYPE]
     }
@@ -79,10 +79,10 @@ impl<T: HostValue> HostResults for T {
     }
 }
 
-macro_rules! host_results {
+macro_rules! host_values_of {
     ($($name:ident)*) => {
         #[allow(non_snake_case, unused_variables, unused_mut, clippy::unused_unit)]
-        impl<$($name: HostValue),*> HostResults for ($($name,)*) {
+        impl<$($name: HostValue),*> HostValues for ($($name,)*) {
             fn types() -> Vec<ValueType> {
                 vec![$($name::TYPE),*]
             }
@@ -102,13 +102,19 @@ macro_rules! host_results {
     };
 }
 
-host_results!();
-host_results!(A);
-host_results!(A B);
-host_results!(A B C);
+host_values_of!();
+host_values_of!(A);
+host_values_of!(A B);
+host_values_of!(A B C);
+host_values_of!(A B C D);
+host_values_of!(A B C D E);
+host_values_of!(A B C D E F);
+host_values_of!(A B C D E F G);
+host_values_of!(A B C D E F G H);
+host_values_of!(A B C D E F G H I);
 
 /// A closure that is a host function: it takes the call and up to nine numbers, and gives
-/// [`HostResults`] or a trap.
+/// [`HostValues`] or a trap.
 pub trait HostClosure<P, R>: Send + Sync + 'static {
     /// Its type.
     fn signature(&self) -> Signature;
@@ -127,7 +133,7 @@ macro_rules! host_closures {
         impl<F, R, $($name,)*> HostClosure<($($name,)*), R> for F
         where
             F: Fn(&mut HostCall<'_>, $($name),*) -> Result<R, Trap> + Send + Sync + 'static,
-            R: HostResults,
+            R: HostValues,
             $($name: HostValue,)*
         {
             fn signature(&self) -> Signature {

@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{ExportId, Outcome, Trap, TrapKind};
+use touchstone_executor::{Error, ExportId, Outcome, Trap, TrapKind};
 
 pub(super) struct Call {
     pub(super) contract: String,
@@ -139,9 +139,11 @@ impl Worker {
 
     fn run(&self, guest: &Loaded, export: ExportId, input: &[u8]) -> Result<Vec<u8>, Refusal> {
         let called = guest.call(self.thread, export, input, self.conduct.state);
-        match called.map_err(|error| Refusal::Failed(error.to_string()))? {
-            (Outcome::Returned, output) => Ok(output),
-            (Outcome::Trapped(trap), _) => Err(trapped(trap)),
+        match called {
+            Ok((Outcome::Returned, output)) => Ok(output),
+            Ok((Outcome::Trapped(trap), _)) => Err(trapped(trap)),
+            Err(Error::WrongArguments(reason)) => Err(Refusal::Body(reason)),
+            Err(error) => Err(Refusal::Failed(error.to_string())),
         }
     }
 }

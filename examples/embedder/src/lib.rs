@@ -1,0 +1,27 @@
+//! What the examples share: an engine by name, and a module under one strategy.
+
+use anyhow::{Context, Result};
+use std::sync::Arc;
+use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{Config, MeasuredEngine, Module, Strategy};
+
+/// The engine of a name, such as `wasmtime`.
+pub fn engine(name: &str) -> Result<Arc<dyn MeasuredEngine>> {
+    let engines = touchstone_runtimes::engines().into_iter().map(Arc::from);
+    let mut engines = engines.filter(|engine: &Arc<dyn MeasuredEngine>| engine.id() == name);
+    engines.next().with_context(|| format!("no engine '{name}' in this build"))
+}
+
+/// Compiles and loads a module, in binary or text form. Its calls are clean under every strategy.
+pub fn load(
+    engine: &dyn MeasuredEngine,
+    name: &str,
+    wasm: &[u8],
+    strategy: Strategy,
+    config: &Config,
+) -> Result<(GuestModule, Box<dyn Module>)> {
+    let guest = GuestModule::new(name, &wat::parse_bytes(wasm)?, HeapPages::default())?;
+    let artifact = engine.compile(&guest, strategy, config)?;
+    let module = engine.load(&guest, &artifact, strategy, config)?;
+    Ok((guest, module))
+}
