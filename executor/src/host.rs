@@ -39,7 +39,7 @@ fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// Bytes of the input's buffer that are kept from call to call.
 const KEPT_INPUT: usize = 1 << 20;
 /// Bytes of a text that are logged at most.
-const LONGEST_TEXT: usize = 64 << 10;
+pub(crate) const LONGEST_TEXT: usize = 64 << 10;
 
 /// The log of a guest: where its lines go, up to which level.
 #[derive(Clone)]

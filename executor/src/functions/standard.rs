@@ -1,6 +1,7 @@
 //! The functions of the host's allocator, the log and the input.
 
 use super::{Functions, HostCall};
+use crate::host::LONGEST_TEXT;
 use touchstone_guest::imports;
 
 /// The import module.
@@ -29,8 +30,8 @@ pub(super) fn functions() -> Functions {
                 if !call.logs(level) {
                     return Ok(());
                 }
-                let target = call.at(target)?.to_vec();
-                let message = call.at(message)?.to_vec();
+                let [target, message] = [target, message].map(|text| call.at(text).map(first));
+                let (target, message) = (target?, message?);
                 call.host().log_texts(level, &target, &message);
                 Ok(())
             },
@@ -56,4 +57,9 @@ pub(super) fn functions() -> Functions {
             }
         });
     functions
+}
+
+/// The part of a text that is logged.
+fn first(text: &[u8]) -> Vec<u8> {
+    text[..text.len().min(LONGEST_TEXT)].to_vec()
 }
