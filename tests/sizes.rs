@@ -2,6 +2,8 @@
 
 #[path = "sizes/code.rs"]
 mod code;
+#[path = "sizes/interface.rs"]
+mod interface;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,15 +1,59 @@
-//! The executor contract of Touchstone, and the code that all backends share.
+//! Clean instances of WebAssembly modules for a host, on any engine and by any strategy.
 //!
-//! A backend is an [`Engine`]. It turns a [`guest::GuestModule`] into an
-//! [`Artifact`], an artifact into a [`Module`] under one [`Strategy`], and a
-//! module into [`Instance`]s. An instance makes calls in three steps: `prepare`,
-//! `invoke`, `finish`. Each call sees the state of a brand-new instance.
+//! # In a host
 //!
-//! This crate depends on no backend. It contains the parts of backends ([`adapter`]), the guests'
-//! calling conventions ([`abi`]), the host functions ([`host`], [`wasi`], [`storage`]), the host's
-//! allocator ([`heap`]), the inspection and rewriting of modules ([`guest`]), the memory image and
-//! its resets ([`memory`]), files [`beneath`] a folder, and a [`mock`] engine for tests of a
-//! harness.
+//! An [`Engine`] turns a [`guest::GuestModule`] into an [`Artifact`], an artifact into a [`Module`]
+//! under one [`Strategy`], and a module into [`Instance`]s. Each call of an instance sees the state
+//! of a brand-new one. Backends are crates of their own: `touchstone-runtimes` lists those of its
+//! features, [`touchstone_runtimes::engines`](https://docs.rs/touchstone-runtimes).
+//!
+//! ```no_run
+//! use touchstone_executor::guest::{GuestModule, HeapPages};
+//! use touchstone_executor::*;
+//!
+//! // Of `touchstone_runtimes::engines()`, for instance the one whose `id()` is `wasmtime`.
+//! fn greet(engine: &dyn MeasuredEngine, wasm: &[u8]) -> Result<()> {
+//!     // Functions that the guest imports.
+//!     let mut functions = Functions::standard();
+//!     functions.wrap("host", "add", |_: &mut HostCall<'_>, a: i32, b: i32| Ok(a.wrapping_add(b)));
+//!     let config = Config { functions, ..Config::default() };
+//!     // Once: compile, load, look up the export.
+//!     let strategy = Strategy::TRACKED;
+//!     let guest = GuestModule::new("plug-in", wasm, HeapPages::default())?;
+//!     let artifact = engine.compile(&guest, strategy, &config)?;
+//!     let module = engine.load(&guest, &artifact, strategy, &config)?;
+//!     let f = TypedExport::<(i32,), i32>::of(&guest, &*module, "f")?;
+//!     // On each thread: an instance.
+//!     let mut instance = module.new_instance()?;
+//!     for number in 0..3 {
+//!         match f.call(&mut *instance, (number,))? {
+//!             Ok(result) => println!("{result}"),
+//!             Err(trap) => println!("the guest trapped: {trap}"),
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | define host functions, state of an instance | [`Functions`], [`HostCall`], [`State`] |
+//! | lend a value to the host functions of one call | [`CallOptions`], [`Context`], [`ContextKind`] |
+//! | limit or interrupt a call | [`Limits`], [`InterruptHandle`] |
+//! | call with values | [`TypedExport`], [`Export`] |
+//! | call with bytes, in a calling convention | [`Instance::call`], [`abi::Abi`] |
+//! | serve keys and values by Substrate's functions | [`storage`] |
+//! | run programs of WASI | [`wasi`] |
+//! | map files to guests, keep artifacts | [`memory::Region`], [`ArtifactFolder`] |
+//!
+//! A call ends with an [`Outcome`]: the guest returned or trapped. An [`Error`] is a failure of the
+//! host.
+//!
+//! # In a backend
+//!
+//! [`adapter`] has the parts of backends. [`abi`], [`heap`] and [`host`] have the calling
+//! conventions, the host's allocator and the host's state of an instance. [`mock`] is an engine for
+//! tests of a harness. Hosts need none of them.
 
 pub mod abi;
 pub mod adapter;
