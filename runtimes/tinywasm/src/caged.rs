@@ -11,13 +11,15 @@ use crate::module::ModuleData;
 use crate::trap::carry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tinywasm::types::WasmValue;
+use std::time::Duration;
 use tinywasm::{Engine, ExecProgress, FuncContext, Function, ModuleInstance, Store};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
-/// Fuel between two looks at the clock: about a millisecond.
+/// Between two looks at the clock: fuel of about a millisecond, and time.
 const SLICE: u64 = 250_000;
+const BETWEEN: Duration = Duration::from_millis(1);
 const PANICKED: &str = "the runtime panicked";
 
 /// A store with its instance and the host's side.
@@ -171,7 +173,9 @@ impl Caged {
     }
 }
 
-/// Calls in slices of fuel, which tinywasm counts in steps of 128 instructions.
+/// Calls in slices, and looks at the clock between them. Slices are of fuel where the call has a
+/// limit of it, which tinywasm counts in steps of 128 instructions, and else of time: an instruction
+/// that fills megabytes takes no more fuel than another one.
 fn limited_call(
     function: &Function,
     store: &mut Store,
@@ -182,16 +186,23 @@ fn limited_call(
     clock.check().map_err(carry)?;
     let mut call = function.call_resumable(store, params)?;
     loop {
-        let slice = fuel.map_or(SLICE, |left| left.min(SLICE));
+        let Some(left) = *fuel else {
+            if let ExecProgress::Completed(results) = call.resume_with_time_budget(BETWEEN)? {
+                return Ok(results);
+            }
+            clock.check().map_err(carry)?;
+            continue;
+        };
+        let slice = left.min(SLICE);
         if let ExecProgress::Completed(results) = call.resume_with_fuel(slice as u32)? {
             // The address of a module plays no part.
-            let left = FuncContext::new(store, 0).remaining_fuel();
-            *fuel = fuel.map(|fuel| fuel - slice.saturating_sub(left.into()));
+            let rest = FuncContext::new(store, 0).remaining_fuel();
+            *fuel = Some(left - slice.saturating_sub(rest.into()));
             return Ok(results);
         }
-        *fuel = fuel.map(|left| left - slice);
+        *fuel = Some(left - slice);
         clock.check().map_err(carry)?;
-        if *fuel == Some(0) {
+        if left == slice {
             return Err(carry(TrapKind::OutOfFuel));
         }
     }
