@@ -12,7 +12,6 @@ mod collected;
 mod component;
 mod deadline;
 mod engine;
-mod extent;
 mod image;
 mod linker;
 mod live;
@@ -22,10 +21,8 @@ mod meter;
 mod module;
 mod nearcore;
 mod raw;
-mod restored;
 mod reuse;
 mod settings;
-mod shrinking;
 mod tenancy;
 mod trap;
 
