@@ -9,13 +9,13 @@ use crate::error::{Result, unhostable};
 use wasm_encoder::{ConstExpr, ExportKind, ValType};
 use wasmparser::ExternalKind;
 
-/// Export of a module [with its state exported](with_exported_state) that holds nothing: a host sees
-/// by it that there is no state but that under names which begin with [`ADDED`].
+/// Export of a module [with its state exported](with_exported_state) that holds nothing: a host
+/// sees by it that there is no state but that under names which begin with [`ADDED`].
 pub const STATE_EXPORTED: &str = "__touchstone_state_exported";
 
 /// The guest with exports, under names that begin with [`ADDED`], of all state that a call can
-/// change. Of a module these are its memories, the mutable globals that it sets, imports or exports,
-/// and, if it writes tables, all tables. A component gets the functions of
+/// change. Of a module these are its memories, the mutable globals that it sets, imports or
+/// exports, and, if it writes tables, all tables. A component gets the functions of
 /// [`ComponentInfo::reset_functions`](super::ComponentInfo::reset_functions), which put handles in
 /// order also where it has only those of the host's resources.
 ///

@@ -61,10 +61,10 @@ impl Memories {
     }
 }
 
-// SAFETY: `new_memory` returns memories of `minimum` accessible bytes. The reservation has the guard
-// behind the largest size that a memory can grow to, in place or by moving (see `Room::of`). All of
-// it but the memory is inaccessible. With a template the memory is not zero at the start but holds what the
-// module's data segments write, or would have written.
+// SAFETY: `new_memory` returns memories of `minimum` accessible bytes. The reservation has the
+// guard behind the largest size that a memory can grow to, in place or by moving (see `Room::of`).
+// All of it but the memory is inaccessible. With a template the memory is not zero at the start but
+// holds what the module's data segments write, or would have written.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(
         &self,

@@ -1,5 +1,5 @@
-//! The embedder's own store with this crate, against Touchstone's adapter of Wasmtime: the same call
-//! on the same module, in turns.
+//! The embedder's own store with this crate, against Touchstone's adapter of Wasmtime: the same
+//! call on the same module, in turns.
 //!
 //! ```sh
 //! cargo bench -p touchstone-wasmtime-memory --bench adapter

@@ -88,12 +88,17 @@ impl Clean {
         Ok(Self { state: State::Module { memories, globals, tables }, broken: false })
     }
 
-    /// Saves the state of an instance of a component that [`prepare`](crate::prepare) has rewritten.
+    /// Saves the state of an instance of a component that [`prepare`](crate::prepare) has
+    /// rewritten.
     ///
     /// `handles` is how many handles of resources a call may have at a time, its own and those of
     /// the host, such as streams of WASI. The snapshot sets that number with
     /// [`Store::set_max_component_handles`], so a call that needs more fails. A reset takes and
     /// gives back as many handles, about 50 ns each, and fails where the component has kept some.
+    ///
+    /// Snapshot and reset call functions of the component: they need a store that allows calls
+    /// which are not `async`, and a little fuel and time where the host limits either. After a call
+    /// that failed for whatever reason, do not reset the instance but make a new one.
     ///
     /// # Errors
     ///
@@ -122,7 +127,7 @@ impl Clean {
         let (state, places) = SavedState::new(store, functions).map_err(Error::Trapped)?;
         // If any handle is in use now, one too many is taken.
         store.set_max_component_handles(handles.max(1) as usize);
-        state.restore(store, handles.max(1)).map_err(|_| Error::HandlesLeft)?;
+        restore(store, &state, handles.max(1))?;
         store.set_max_component_handles(handles as usize);
         let memories = places.into_iter().map(|place| restored(store, place));
         let memories = memories.collect::<Result<_, _>>()?;
@@ -232,9 +237,9 @@ fn restore<T: 'static>(
     match state.restore(store, handles) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Error::TableGrown),
-        Err(error) => Err(match error.is::<wasmtime::Trap>() {
-            true => Error::Trapped(error),
-            false => Error::HandlesLeft,
-        }),
+        Err(error) if error.is::<wasmtime::Trap>() => Err(Error::Trapped(error)),
+        // Wasmtime's words for its limit; it has no type for them.
+        Err(error) if format!("{error:#}").contains("another handle") => Err(Error::HandlesLeft),
+        Err(error) => Err(error.into()),
     }
 }

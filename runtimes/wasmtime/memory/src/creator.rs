@@ -8,8 +8,8 @@ use wasmtime::{Config, LinearMemory, MemoryCreator, MemoryType};
 /// and are initialised by their data segments instead of an image of Wasmtime's. Do not set an
 /// allocation strategy or another host memory.
 ///
-/// All other settings are the embedder's. Wasmtime's default reservation of 4 GiB for each memory is
-/// the best one here, too.
+/// All other settings are the embedder's. Wasmtime's default reservation of 4 GiB for each memory
+/// is the best one here, too.
 pub fn configure(config: &mut Config) {
     config.memory_init_cow(false).with_host_memory(Arc::new(Memories));
 }
@@ -17,7 +17,7 @@ pub fn configure(config: &mut Config) {
 /// Creates plain memories, which start to be reset with a snapshot.
 struct Memories;
 
-// SAFETY: `new_memory` returns memories of `minimum` accessible bytes, all zero, which never move.
+// SAFETY: `new_memory` returns memories of `minimum` accessible bytes, all zero, that never move.
 // The reservation has the guard behind the largest size that a memory can grow to (see `Room::of`).
 // All of it but the memory is inaccessible.
 unsafe impl MemoryCreator for Memories {

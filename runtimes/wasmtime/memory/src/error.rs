@@ -2,7 +2,8 @@
 
 /// The reason why a module or an instance cannot be reset in place.
 ///
-/// After an error of a reset, the instance must not be called again: make a new one, in a new store.
+/// After an error of a reset, the instance must not be called again: make a new one, in a new
+/// store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -24,9 +25,12 @@ pub enum Error {
     /// The module or component was not rewritten by [`prepare`](crate::prepare).
     #[error("the instance's module was not prepared: compile what `prepare` returns")]
     NotPrepared,
-    /// The engine's configuration was not set up by [`configure`](crate::configure), or the engine
-    /// has the pooling allocator.
-    #[error("a memory is Wasmtime's own: call `configure`, and use no pooling allocator")]
+    /// The engine's configuration was not set up by [`configure`](crate::configure), the engine has
+    /// the pooling allocator, or the host made the memory with [`wasmtime::Memory::new`].
+    #[error(
+        "a memory is Wasmtime's own: call `configure`, use no pooling allocator, and let a module \
+         make the memory instead of `Memory::new`"
+    )]
     ForeignMemory,
     /// Another snapshot resets a memory of the instance, which imports or exports the memory.
     #[error("another snapshot resets a memory of the instance")]

@@ -1,8 +1,9 @@
 //! Clean Wasmtime instances without a new instance for each call, in a host with an `Engine`, a
 //! `Store` and a `Linker` of its own.
 //!
-//! [`prepare`] exports the state of a module, [`configure`] gives the engine memories of this crate,
-//! and a [`Clean`] brings an instance back to the state that it had when the snapshot was taken.
+//! [`prepare`] exports the state of a module, [`configure`] gives the engine memories of this
+//! crate, and a [`Clean`] brings an instance back to the state that it had when the snapshot was
+//! taken.
 //!
 //! ```
 //! use touchstone_wasmtime_memory::{Clean, configure, prepare};
@@ -43,15 +44,15 @@
 //! | not brought back | instead |
 //! |---|---|
 //! | passive segments that the module drops, objects of a garbage-collected heap | [`prepare`] refuses the module |
-//! | a reference in a mutable global that is none to a function | [`Clean::snapshot`] refuses the instance |
+//! | a reference in a mutable global that is none to a function; a memory that the host made with [`Memory::new`](wasmtime::Memory::new) | [`Clean::snapshot`] refuses the instance. Let another module make the memory: `(module (memory (export "memory") 17))` |
 //! | a table that has grown, handles that a component keeps, a component after a trap | [`Clean::reset`] fails: make a new instance |
 //! | the store's data, and what the host keeps elsewhere | [`Clean::reset_with`] |
 //! | fuel, epoch deadlines, an exception that the store holds | set or taken by the host before each call, as without this crate |
 //!
-//! On Linux, the first write to a page of a memory is a signal (`SIGSEGV`), after which the page
-//! stays writable for later calls. The process's handler is put over that of Wasmtime, and passes on
-//! all other faults. Memories beyond 1,024 at once, and those of calls that keep writing new pages,
-//! are asked for with `PAGEMAP_SCAN` (Linux 6.7 or newer) instead.
+//! The first write to a page of a memory is a signal (`SIGSEGV`), after which the page stays
+//! writable for later calls. The crate's handler lies over that of Wasmtime and passes on all other
+//! faults. The kernel tells with `PAGEMAP_SCAN` (Linux 6.7 or newer) which pages were written where
+//! more than 1,024 memories exist, or calls keep writing new pages.
 
 mod clean;
 mod creator;
@@ -77,7 +78,8 @@ use touchstone_guest::{Feature, ModuleInfo};
 /// When the bytes cannot be read, or contain what no reset brings back.
 pub fn prepare(wasm: &[u8]) -> Result<Vec<u8>, Error> {
     let info = ModuleInfo::read(wasm)?;
-    if info.drops_segments {
+    let modules = info.component.iter().flat_map(|component| &component.modules);
+    if info.drops_segments || { modules }.any(|module| module.drops_segments) {
         return Err(Error::DropsSegments);
     }
     if info.features.has(Feature::GarbageCollection) {

@@ -190,6 +190,27 @@ fn several_memories_and_long_addresses_come_back() {
     }
 }
 
+#[test]
+fn a_memory_may_be_empty_at_first() {
+    let module = module(
+        &engine(),
+        r#"(module (memory 0 4)
+            (func (export "write") (param i32)
+                (drop (memory.grow (i32.const 2))) (i32.store (i32.const 70000) (i32.const 1)))
+            (func (export "digest") (result i64) (local $sum i64)
+                (if (memory.size) (then (local.set $sum (i64.load (i32.const 70000)))))
+                (i64.add (local.get $sum) (i64.extend_i32_u (memory.size)))))"#,
+    );
+    let mut host = Host::new(&module);
+    let mut clean = Clean::snapshot(&mut host.store, &host.instance).unwrap();
+    for _ in 0..3 {
+        assert_eq!(host.digest(), 0);
+        assert!(host.call("write", 0));
+        assert_eq!(host.digest(), 3);
+        clean.reset(&mut host.store).unwrap();
+    }
+}
+
 /// A memory that another module makes for it: the module that imports it resets it.
 #[test]
 fn an_imported_memory_is_reset_once() {
@@ -239,6 +260,8 @@ fn what_cannot_come_back_is_refused_for_its_reason() {
     let collected = "(module (type $s (struct (field i32))) (func (drop (struct.new_default $s))))";
     assert!(matches!(refusal(collected), Error::CollectedObjects));
     assert!(matches!(prepare(b"none"), Err(Error::Guest(_))));
+    let inside = r#"(component (core module (memory 1) (data "x") (func (data.drop 0))))"#;
+    assert!(matches!(refusal(inside), Error::DropsSegments));
     // Not what `prepare` returns.
     let engine = engine();
     let mut store = Store::new(&engine, ());

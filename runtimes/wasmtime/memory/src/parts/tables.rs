@@ -14,7 +14,7 @@ impl SavedTable {
     ///
     /// # Errors
     ///
-    /// When the store has no room for the copy.
+    /// When the copy does not fit into the store's limits.
     pub fn new(mut store: impl AsContextMut, table: Table) -> Result<Self> {
         let size = table.size(&store);
         let ty = table.ty(&store);
