@@ -19,7 +19,7 @@ use markdown::{Place, sentences};
 use rules::{Finding, avoided, check};
 
 /// The checked documents, each with the number of tolerated findings.
-const DOCUMENTS: [(&str, usize); 7] = [
+const DOCUMENTS: [(&str, usize); 8] = [
     ("README.md", 0),
     ("METHODOLOGY.md", 0),
     ("ARCHITECTURE.md", 0),
@@ -27,6 +27,7 @@ const DOCUMENTS: [(&str, usize); 7] = [
     ("CHANGELOG.md", 0),
     ("SECURITY.md", 0),
     ("BENCHMARK.md", 0),
+    ("docs/wasmtime-14313.md", 0),
 ];
 
 #[test]

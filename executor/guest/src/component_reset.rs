@@ -109,6 +109,14 @@ impl ComponentInfo {
         self.parts.iter().any(|part| part.has_resources)
     }
 
+    /// Takes handles of the host's resources into account, if it may get any: with a host that
+    /// makes some.
+    pub(super) fn count_host_handles(&mut self) {
+        if !self.interfaces.is_empty() {
+            self.parts.iter_mut().for_each(|part| part.has_resources = true);
+        }
+    }
+
     /// The added exports of the component
     /// [`resettable`](super::GuestModule::resettable): `func(call: u32, handles: u32) ->
     /// u32`. The first parameter and the result are those of
@@ -169,9 +177,19 @@ fn outer_name(instance: u32, name: &str) -> String {
     format!("{EXPORT}-i{instance}{}", name.strip_prefix(EXPORT).unwrap_or(name))
 }
 
+/// The active data segments of memories whose content is known before instantiation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Data {
+    /// The memories come with their content.
+    LeftOut,
+    /// The modules write it.
+    Stays,
+}
+
 /// The component with the functions.
-pub(super) fn resettable(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>> {
-    let mut limits = component_memory::known_limits(info).into_iter().flatten();
+pub(super) fn resettable(wasm: &[u8], info: &ComponentInfo, data: Data) -> Result<Vec<u8>> {
+    let limits = (data == Data::LeftOut).then(|| component_memory::known_limits(info));
+    let mut limits = limits.flatten().into_iter().flatten();
     let mut changes = Vec::new();
     for module in &info.modules {
         let limits = module.memory.and_then(|_| limits.next());

@@ -20,7 +20,8 @@ pub const EXPORT: &str = "__touchstone_reset";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum StateCall {
-    /// Save the state that instantiation has left; called once, before anything else.
+    /// Save the state that instantiation has left; called once, before anything else. The memory
+    /// grows by nothing.
     Save = 0,
     /// Bring the saved state back. A memory whose size the host has changed grows by nothing, so
     /// that the runtime asks its host for size and address.
@@ -134,6 +135,8 @@ impl State {
         }
         if let Some(size) = self.size {
             code.memory_size(0).global_set(size);
+            // The host that listens to the runtime learns which memory it is.
+            code.i32_const(0).memory_grow(0).drop();
         }
         code.i32_const(0).return_().end();
         if let Some(size) = self.size {

@@ -23,6 +23,7 @@ mod data;
 mod deterministic;
 mod entries;
 mod error;
+mod exported_state;
 mod feature;
 mod features;
 mod growth;
@@ -55,6 +56,7 @@ pub use counting::OPERATORS;
 pub use deterministic::{Open, deterministic};
 pub use entries::entry;
 pub use error::{Error, Result, SegmentTrap};
+pub use exported_state::{STATE_EXPORTED, with_exported_state};
 pub use feature::{Feature, Features};
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
 pub use info::{
@@ -305,7 +307,8 @@ impl GuestModule {
         if let Some(reason) = component.reset_refusal() {
             return unhostable(reason);
         }
-        component_reset::resettable(&self.wasm, component).map(Cow::Owned)
+        component_reset::resettable(&self.wasm, component, component_reset::Data::LeftOut)
+            .map(Cow::Owned)
     }
 
     /// The module [`resettable`](Self::resettable) with an [`entry`] beside each exported function,

@@ -13,7 +13,6 @@ mod component;
 mod data;
 mod deadline;
 mod engine;
-mod extent;
 mod image;
 mod linker;
 mod live;
@@ -23,10 +22,8 @@ mod meter;
 mod module;
 mod nearcore;
 mod raw;
-mod restored;
 mod reuse;
 mod settings;
-mod shrinking;
 mod tenancy;
 mod trap;
 

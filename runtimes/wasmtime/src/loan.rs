@@ -1,12 +1,12 @@
 //! Touchstone's memories that Wasmtime has for an instance, and that are taken back while the
 //! instance is still there, to be lent to the next one.
 
-use crate::extent::Extent;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::memory::{MemoryPool, PooledMemory};
 use touchstone_executor::{Padded, Result};
+use touchstone_wasmtime_memory::parts::Extent;
 use wasmtime::LinearMemory;
 
 /// Where a memory lies that was taken back: at no address that a processor can access

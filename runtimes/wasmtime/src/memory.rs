@@ -3,14 +3,11 @@
 use crate::engine::Compiler;
 use crate::loan::Lent;
 use crate::settings;
-use crate::shrinking::Shrinking;
 use std::sync::Arc;
 use touchstone_executor::Result;
-use touchstone_executor::memory::{Memory, MemoryPool, MemoryTemplate, PooledMemory};
+use touchstone_executor::memory::{MemoryPool, MemoryTemplate, PooledMemory};
+use touchstone_wasmtime_memory::parts::{Room, Shrinking};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
-
-/// Bytes that 32 bits can address.
-const ADDRESSABLE: usize = 1 << 32;
 
 pub(crate) struct Memories {
     home: Arc<MemoryPool>,
@@ -49,11 +46,9 @@ impl Memories {
         &self,
         minimum: usize,
         maximum: Option<usize>,
-        reserved: usize,
-        guard: usize,
+        room: Room,
     ) -> Result<Box<dyn LinearMemory>> {
-        let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
-        let reserved = reserved.max(largest).max(minimum) + guard;
+        let Room { largest, reserved } = room;
         let moves = self.moves && maximum != Some(minimum);
         Ok(match (self.use_by, self.is_known) {
             (Use::Many, _) => Box::new(Lent::new(&self.home, minimum, largest, reserved, moves)?),
@@ -61,20 +56,15 @@ impl Memories {
                 let lease = PooledMemory::new(&self.home, minimum, reserved, moves)?;
                 Box::new(Shrinking::leased(lease, minimum, largest, moves))
             }
-            (Use::One, false) => {
-                let memory = Memory::new(None, minimum, reserved)?;
-                Box::new(Shrinking::plain(memory, minimum, largest))
-            }
+            (Use::One, false) => Box::new(Shrinking::plain(minimum, room)?),
         })
     }
 }
 
-// SAFETY: `new_memory` returns memories of `minimum` accessible bytes. The compiler leaves it to
-// `guard` inaccessible bytes behind the size that a memory *has* that an access faults: it may
-// check the index alone, and add an offset of up to 4 GiB to it. So the reservation has the guard
-// behind the largest size that a memory can grow to, in place or by moving. All of it but the
-// memory is inaccessible. With a template the memory is not zero at the start but holds what the
-// module's data segments write, or would have written.
+// SAFETY: `new_memory` returns memories of `minimum` accessible bytes. The reservation has the
+// guard behind the largest size that a memory can grow to, in place or by moving (see `Room::of`).
+// All of it but the memory is inaccessible. With a template the memory is not zero at the start but
+// holds what the module's data segments write, or would have written.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(
         &self,
@@ -84,8 +74,7 @@ unsafe impl MemoryCreator for Memories {
         reserved_size_in_bytes: Option<usize>,
         guard_size_in_bytes: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
-        let reserved = reserved_size_in_bytes.unwrap_or(0);
-        self.make(minimum, maximum, reserved, guard_size_in_bytes)
-            .map_err(|error| error.to_string())
+        let room = Room::of(minimum, maximum, reserved_size_in_bytes, guard_size_in_bytes);
+        self.make(minimum, maximum, room).map_err(|error| error.to_string())
     }
 }

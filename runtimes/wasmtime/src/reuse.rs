@@ -4,13 +4,12 @@
 
 use crate::live::Running;
 use crate::module::ModuleData;
-use crate::restored::Restored;
-use crate::shrinking::collecting;
 use std::sync::Arc;
 use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful};
 use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{Error, Result};
-use wasmtime::{Global, Memory, Ref, Table, TableType, Val};
+use touchstone_wasmtime_memory::parts::{Restored, SavedTable, place_of};
+use wasmtime::{Global, Memory, Val};
 
 /// An instance with its clean state.
 pub(crate) struct ReusedInstance {
@@ -27,8 +26,7 @@ impl Resident for ReusedInstance {
     type Live = Running;
 
     fn new(shared: &Arc<ModuleData>) -> Result<Self> {
-        let (running, places) = collecting(|| Running::alone(shared));
-        let mut running = running?;
+        let mut running = Running::alone(shared)?;
         running.save()?;
         let snapshot = match shared.saves {
             Some(_) => Snapshot::without_globals(&mut running, shared.guest.info())?,
@@ -36,9 +34,9 @@ impl Resident for ReusedInstance {
         };
         let memory = match running.memory() {
             Some(memory) => {
-                let base = memory.data_ptr(running.store());
-                let place = places.into_iter().find(|place| place.base() == base);
-                let place = place.ok_or(Error::Misuse("the memory is not Touchstone's"))?;
+                let place = place_of(running.store(), &memory)
+                    .map_err(Error::runtime(running.engine(), "look up the memory"))?
+                    .ok_or(Error::Misuse("the memory is not Touchstone's"))?;
                 // SAFETY: the instance runs only in calls. This value's methods are called between
                 // calls, by `&mut self`, so that no slice of the memory is alive.
                 Some((memory, unsafe { Restored::new(place, shared.content.reset()) }?))
@@ -79,9 +77,7 @@ impl Resident for ReusedInstance {
 
 impl Stateful for Running {
     type Global = (Global, Val);
-    /// A table with a copy of its first entries in a table of the same store: copying back is one
-    /// call.
-    type Table = (Table, Table);
+    type Table = SavedTable;
 
     fn save_global(&mut self, name: &str) -> Result<Self::Global> {
         let instance = self.instance;
@@ -97,29 +93,15 @@ impl Stateful for Running {
     }
 
     fn save_table(&mut self, name: &str) -> Result<Self::Table> {
-        let (instance, engine) = (self.instance, self.engine());
-        let failed = || Error::runtime(engine, "copy a table");
-        let store = self.store();
-        let table = instance.get_table(&mut *store, name).ok_or(NOT_EXPORTED)?;
-        let size = table.size(&*store);
-        // Guests are validated without tables with 64-bit indices.
-        let minimum = u32::try_from(size).unwrap_or(u32::MAX);
-        let ty = TableType::new(table.ty(&*store).element().clone(), minimum, None);
-        let null = Ref::null(ty.element().heap_type());
-        let copy = Table::new(&mut *store, ty, null).map_err(failed())?;
-        Table::copy(&mut *store, &copy, 0, &table, 0, size).map_err(failed())?;
-        Ok((table, copy))
+        let instance = self.instance;
+        let table = instance.get_table(self.store(), name).ok_or(NOT_EXPORTED)?;
+        let engine = self.engine();
+        SavedTable::new(self.store(), table).map_err(Error::runtime(engine, "copy a table"))
     }
 
     #[inline]
-    fn restore_table(&mut self, (table, first): &Self::Table) -> Result<bool> {
-        let store = self.store();
-        let size = first.size(&*store);
-        if table.size(&*store) != size {
-            return Ok(false);
-        }
-        Table::copy(store, table, 0, first, 0, size)
-            .map_err(Error::runtime(self.engine(), "restore a table"))?;
-        Ok(true)
+    fn restore_table(&mut self, table: &Self::Table) -> Result<bool> {
+        let restored = table.restore(self.store());
+        restored.map_err(Error::runtime(self.engine(), "restore a table"))
     }
 }

@@ -5,13 +5,11 @@
 use super::loaded::Function;
 use super::memories::ComponentMemories;
 use crate::data::StoreData;
-use crate::restored::Restored;
-use crate::shrinking::Place;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use touchstone_executor::guest::StateCall;
 use touchstone_executor::memory::ResetMethod;
 use touchstone_executor::{Error, Result};
+use touchstone_wasmtime_memory::parts::{Restored, SavedState};
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, Instance, TypedFunc};
 
@@ -55,7 +53,7 @@ impl Handles {
 /// The reset of an instance.
 pub(super) struct InPlace {
     memories: Vec<Restored>,
-    functions: Vec<TypedFunc<(u32, u32), (u32,)>>,
+    state: SavedState,
     has_handles: bool,
     /// Counts the calls that came through entries, where there are any.
     entered: Option<TypedFunc<(), (u32,)>>,
@@ -70,21 +68,19 @@ pub(super) struct InPlace {
 }
 
 impl InPlace {
-    /// For an instance that nobody has called, with the memories that were made for it.
+    /// For an instance that nobody has called.
     pub(super) fn new(
         plan: &ResetPlan,
         store: &mut Store<StoreData>,
         instance: Instance,
-        places: Vec<Arc<Place>>,
     ) -> Result<Self> {
         let failed = || Error::runtime(plan.id, "save the state of the component");
-        let mut functions = Vec::new();
-        for index in &plan.functions {
-            let function: TypedFunc<(u32, u32), (u32,)> =
-                instance.get_typed_func(&mut *store, index).map_err(failed())?;
-            function.call(&mut *store, (StateCall::Save as u32, 0)).map_err(failed())?;
-            functions.push(function);
-        }
+        let functions = plan.functions.iter();
+        let functions = functions
+            .map(|index| instance.get_typed_func(&mut *store, index))
+            .collect::<wasmtime::Result<_>>()
+            .map_err(failed())?;
+        let (state, places) = SavedState::new(store, functions).map_err(failed())?;
         let mut memories = Vec::new();
         for place in places {
             // SAFETY: the instance runs only in calls on the store, none of which is on its
@@ -101,7 +97,7 @@ impl InPlace {
         let entered = plan.enters.as_ref().map(|index| instance.get_typed_func(&mut *store, index));
         let entered = entered.transpose().map_err(failed())?;
         let (is_due, limit, count) = (false, None, 0);
-        Ok(Self { memories, functions, has_handles, entered, count, is_due, limit, unlimited })
+        Ok(Self { memories, state, has_handles, entered, count, is_due, limit, unlimited })
     }
 
     /// Bounds the handles of a call. `is_first`: nothing was called since the instance was
@@ -156,13 +152,7 @@ impl InPlace {
             self.is_due = true;
             return Ok(true);
         }
-        for function in &self.functions {
-            match function.call(&mut *store, (StateCall::Restore as u32, handles)) {
-                Ok((0,)) => {}
-                _ => return Ok(false),
-            }
-        }
-        Ok(true)
+        Ok(self.state.restore(store, handles).unwrap_or(false))
     }
 
     /// Where a call of a function goes in.
@@ -197,6 +187,6 @@ impl InPlace {
     ///
     /// When the kernel refuses; the instance must then not be used.
     pub(super) fn trim(&mut self) -> Result<()> {
-        self.memories.iter_mut().try_for_each(Restored::trim)
+        Ok(self.memories.iter_mut().try_for_each(Restored::trim)?)
     }
 }

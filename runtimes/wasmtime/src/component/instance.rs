@@ -6,7 +6,6 @@ use super::loaded::{ComponentData, Function};
 use super::shape::Shape;
 use super::{json, json_text, preview2};
 use crate::data::{self, StoreData};
-use crate::shrinking::collecting;
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
@@ -51,16 +50,14 @@ impl Live {
         let entered = shared.start_clock(&mut tenancy.store);
         shared.fill(&mut tenancy.store)?;
         let failed = |error| trap::of_instantiation(shared.id, "instantiate the component", error);
-        let mut instantiate = || tenancy.instantiate(|store| shared.pre.instantiate(store));
+        let instance =
+            tenancy.instantiate(|store| shared.pre.instantiate(store)).map_err(failed)?;
         let Some(plan) = &shared.in_place else {
-            let instance = instantiate().map_err(failed)?;
             return Ok(Self { tenancy, instance, well: true, in_place: None });
         };
-        let (instance, places) = collecting(instantiate);
         drop(entered);
-        let instance = instance.map_err(failed)?;
         shared.stop_clock(&mut tenancy.store);
-        let in_place = Some(InPlace::new(plan, &mut tenancy.store, instance, places)?);
+        let in_place = Some(InPlace::new(plan, &mut tenancy.store, instance)?);
         // What was used so far is not the call's.
         shared.fill(&mut tenancy.store)?;
         Ok(Self { tenancy, instance, well: true, in_place })

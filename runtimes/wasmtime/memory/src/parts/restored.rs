@@ -1,14 +1,13 @@
 //! A memory of an instance that is reset in place, and what makes it clean.
 
-use crate::shrinking::Place;
+use super::Place;
 use std::sync::Arc;
-use touchstone_executor::Result;
-use touchstone_executor::memory::{
-    InitialContent, MemoryTemplate, ResetMethod, Resetter, ResetterMut,
+use touchstone_memory::{
+    InitialContent, MemoryTemplate, ResetMethod, Resetter, ResetterMut, Result,
 };
 
 /// A memory that is made clean while its instance goes on to use it.
-pub(crate) struct Restored {
+pub struct Restored {
     /// For a memory that does not make itself clean. Dropped before the memory.
     resetter: Option<Resetter>,
     place: Arc<Place>,
@@ -23,8 +22,12 @@ impl Restored {
     /// # Safety
     ///
     /// No slice of the memory may be alive, and its instance must not run now or during any
-    /// call of a method.
-    pub(crate) unsafe fn new(place: Arc<Place>, reset: ResetMethod) -> Result<Self> {
+    /// call of a method. There must be no other value of this type for the memory.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory or file left.
+    pub unsafe fn new(place: Arc<Place>, reset: ResetMethod) -> Result<Self> {
         if place.is_leased() {
             // Nothing has been written to it: what has its content is left out of the form of the
             // guest that was instantiated, and there is no start function.
@@ -53,7 +56,7 @@ impl Restored {
     ///
     /// When the kernel refuses; the instance must then not be used.
     #[inline]
-    pub(crate) fn reset(&mut self) -> Result<bool> {
+    pub fn reset(&mut self) -> Result<bool> {
         if let Some(resetter) = &mut self.resetter {
             // SAFETY: the instance does not run and no slice of its memory is alive, by the
             // promise made to `new`; the memory has this size.
@@ -68,7 +71,7 @@ impl Restored {
     /// # Errors
     ///
     /// When the kernel refuses; the instance must then not be used.
-    pub(crate) fn trim(&mut self) -> Result<()> {
+    pub fn trim(&mut self) -> Result<()> {
         if let Some(resetter) = &mut self.resetter {
             // SAFETY: as in `reset`, and the memory is clean.
             unsafe { resetter.trim() }?;
@@ -77,10 +80,7 @@ impl Restored {
     }
 
     /// Does something with what makes the memory clean.
-    pub(crate) fn with_resetter<T>(
-        &mut self,
-        work: impl FnOnce(ResetterMut<'_>) -> T,
-    ) -> Option<T> {
+    pub fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
         match &mut self.resetter {
             Some(resetter) => Some(work(resetter.into())),
             None => self.place.with_resetter(work),
@@ -89,7 +89,16 @@ impl Restored {
 
     /// Address of its first byte that is not zero at first; `None` also where the memory
     /// makes itself clean.
-    pub(crate) fn data(&self) -> Option<usize> {
+    #[must_use]
+    pub fn data(&self) -> Option<usize> {
         Some(self.place.base() as usize + self.data?)
+    }
+}
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        if let Some(resetter) = self.resetter.take() {
+            self.place.keep(resetter);
+        }
     }
 }

@@ -6,26 +6,35 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 ///
 /// Wasmtime asks for both several times in each instantiation and each growth. They need no lock
 /// and no order: whoever reads or writes them has the instance for itself.
-pub(crate) struct Extent {
+pub struct Extent {
     base: AtomicPtr<u8>,
     size: AtomicUsize,
 }
 
 impl Extent {
-    pub(crate) fn new(base: *mut u8, size: usize) -> Self {
+    /// A memory that lies there.
+    #[must_use]
+    pub fn new(base: *mut u8, size: usize) -> Self {
         Self { base: AtomicPtr::new(base), size: AtomicUsize::new(size) }
     }
 
-    pub(crate) fn base(&self) -> *mut u8 {
+    /// Its first byte.
+    #[must_use]
+    #[inline]
+    pub fn base(&self) -> *mut u8 {
         self.base.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn size(&self) -> usize {
+    /// Its size, bytes.
+    #[must_use]
+    #[inline]
+    pub fn size(&self) -> usize {
         self.size.load(Ordering::Relaxed)
     }
 
     /// The memory is another one now, or has another size.
-    pub(crate) fn set(&self, base: *mut u8, size: usize) {
+    #[inline]
+    pub fn set(&self, base: *mut u8, size: usize) {
         self.base.store(base, Ordering::Relaxed);
         self.size.store(size, Ordering::Relaxed);
     }

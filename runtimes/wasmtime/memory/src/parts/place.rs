@@ -7,18 +7,53 @@
 //! memory that answers as it did at first is for the guest as it was at first: beyond
 //! its size lie pages without access, and `memory.size` reads what Wasmtime was told.
 
-use crate::extent::Extent;
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use super::Extent;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::memory::{Memory, PooledMemory, ResetterMut};
-use touchstone_executor::{Padded, Result};
-use wasmtime::LinearMemory;
+use touchstone_memory::{Memory, Padded, PooledMemory, Resetter, ResetterMut, Result};
+use wasmtime::{AsContextMut, LinearMemory};
+
+/// Bytes that 32 bits can address.
+const ADDRESSABLE: usize = 1 << 32;
+
+/// How far a memory can grow, and the addresses that it takes, bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// The size that it may grow to.
+    pub largest: usize,
+    /// Addresses, with the guard behind the largest size.
+    pub reserved: usize,
+}
+
+impl Room {
+    /// That of a memory that Wasmtime asks a [`wasmtime::MemoryCreator`] for.
+    ///
+    /// The compiler leaves it to `guard` inaccessible bytes behind the size that a memory *has*
+    /// that an access faults: it may check the index alone, and add an offset of up to 4 GiB to it.
+    /// So the reservation has the guard behind the largest size.
+    #[must_use]
+    pub fn of(
+        minimum: usize,
+        maximum: Option<usize>,
+        reserved: Option<usize>,
+        guard: usize,
+    ) -> Self {
+        let largest = maximum.unwrap_or(ADDRESSABLE).min(ADDRESSABLE);
+        let reserved = reserved.unwrap_or(0).max(largest).max(minimum) + guard;
+        Self { largest, reserved }
+    }
+}
 
 /// A memory that both Wasmtime and the instance that resets it hold.
-pub(crate) struct Place(Padded<Fields>);
+pub struct Place(Padded<Fields>);
 
 struct Fields {
+    /// Of a [`Restored`](super::Restored) that was dropped before the memory: its instance can
+    /// still run, and may need the pages opened that are watched. Dropped before the memory.
+    rest: Mutex<Option<Resetter>>,
+    /// `true` once somebody resets it.
+    claimed: AtomicBool,
     /// Locked by whatever changes the memory, in every call.
     memory: Mutex<Kind>,
     extent: Extent,
@@ -34,6 +69,7 @@ enum Kind {
 }
 
 impl Kind {
+    #[inline]
     fn base(&self) -> *mut u8 {
         match self {
             Self::Leased(lease) => lease.base(),
@@ -45,21 +81,36 @@ impl Kind {
 impl Place {
     fn new(memory: Kind, size: usize) -> Self {
         Self(Padded(Fields {
+            rest: Mutex::new(None),
+            claimed: AtomicBool::new(false),
             extent: Extent::new(memory.base(), size),
             first: AtomicUsize::new(size),
             memory: Mutex::new(memory),
         }))
     }
 
+    #[inline]
     fn memory(&self) -> MutexGuard<'_, Kind> {
         self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes the memory for a reset. `false` if that was done before, by whomever.
+    pub(crate) fn claim(&self) -> bool {
+        !self.0.claimed.swap(true, Ordering::Relaxed)
+    }
+
+    /// Keeps a resetter that nobody uses any more for as long as the memory is there.
+    pub(crate) fn keep(&self, resetter: Resetter) {
+        *self.0.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(resetter);
+    }
+
+    #[inline]
     pub(crate) fn base(&self) -> *mut u8 {
         self.0.extent.base()
     }
 
     /// Size as the guest sees it, bytes.
+    #[inline]
     pub(crate) fn size(&self) -> usize {
         self.0.extent.size()
     }
@@ -124,7 +175,7 @@ impl Place {
 }
 
 /// A memory, as Wasmtime holds it.
-pub(crate) struct Shrinking {
+pub struct Shrinking {
     place: Arc<Place>,
     /// Bytes that the memory may grow to.
     largest: usize,
@@ -134,47 +185,72 @@ pub(crate) struct Shrinking {
 
 impl Shrinking {
     /// A memory that makes itself clean.
-    pub(crate) fn leased(lease: PooledMemory, size: usize, largest: usize, moves: bool) -> Self {
+    #[must_use]
+    pub fn leased(lease: PooledMemory, size: usize, largest: usize, moves: bool) -> Self {
         Self::new(Kind::Leased(lease), size, largest, moves)
     }
 
-    /// A memory whose content nobody knows yet.
-    pub(crate) fn plain(memory: Memory, size: usize, largest: usize) -> Self {
-        Self::new(Kind::Plain(Box::new(memory)), size, largest, false)
+    /// A memory whose content nobody knows yet. It never moves.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory left.
+    pub fn plain(size: usize, room: Room) -> Result<Self> {
+        let memory = Memory::new(None, size, room.reserved)?;
+        Ok(Self::new(Kind::Plain(Box::new(memory)), size, room.largest, false))
     }
 
     fn new(memory: Kind, size: usize, largest: usize, moves: bool) -> Self {
-        let place = Arc::new(Place::new(memory, size));
-        MADE.with_borrow_mut(|made| {
-            if let Some(made) = made {
-                made.push(Arc::clone(&place));
-            }
-        });
-        Self { place, largest, moves }
+        Self { place: Arc::new(Place::new(memory, size)), largest, moves }
     }
 }
 
 thread_local! {
-    /// Memories of the instance that is being made on this thread.
-    static MADE: RefCell<Option<Vec<Arc<Place>>>> = const { RefCell::new(None) };
+    /// `true` while Wasmtime is [listened](listening) to on this thread.
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+    /// The memories whose size it has asked for so far.
+    static HEARD: RefCell<Vec<Arc<Place>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does something in which Wasmtime asks for memories, and returns those that it got, in
-/// the order in which it did.
-pub(crate) fn collecting<T>(work: impl FnOnce() -> T) -> (T, Vec<Arc<Place>>) {
-    /// Ends the collecting, also when `work` panics. What was being collected before goes on: a
-    /// start function may call a host that makes another instance.
-    struct Collecting(Option<Vec<Arc<Place>>>);
-    impl Drop for Collecting {
+/// Does something, and returns the memories whose size Wasmtime asked for meanwhile on this thread,
+/// each once. A growth by nothing asks for that of one memory: nothing else tells which memory of
+/// the host an instance, or one inside a component, has.
+pub fn listening<T>(work: impl FnOnce() -> T) -> (T, Vec<Arc<Place>>) {
+    /// Ends the listening, also when `work` panics, and goes on with what was heard before.
+    struct Listening(bool, Vec<Arc<Place>>);
+    impl Drop for Listening {
         fn drop(&mut self) {
-            MADE.set(self.0.take());
+            LISTENING.set(self.0);
+            HEARD.set(std::mem::take(&mut self.1));
         }
     }
-    let collecting = Collecting(MADE.replace(Some(Vec::new())));
+    let listening = Listening(LISTENING.replace(true), HEARD.take());
     let done = work();
-    let made = MADE.take().unwrap_or_default();
-    drop(collecting);
-    (done, made)
+    let heard = HEARD.take();
+    drop(listening);
+    (done, heard)
+}
+
+#[cold]
+fn hear(place: &Arc<Place>) {
+    HEARD.with_borrow_mut(|heard| {
+        if !heard.iter().any(|known| Arc::ptr_eq(known, place)) {
+            heard.push(Arc::clone(place));
+        }
+    });
+}
+
+/// The memory of the host that is behind one of Wasmtime's. `None` if it is not Touchstone's.
+///
+/// # Errors
+///
+/// Those of [`wasmtime::Memory::grow`].
+pub fn place_of(
+    store: impl AsContextMut,
+    memory: &wasmtime::Memory,
+) -> wasmtime::Result<Option<Arc<Place>>> {
+    let (grown, heard) = listening(|| memory.grow(store, 0));
+    grown.map(|_| heard.into_iter().next())
 }
 
 // SAFETY: the pointer is that of a mapping owned by `place`, which lives at least as
@@ -185,6 +261,9 @@ pub(crate) fn collecting<T>(work: impl FnOnce() -> T) -> (T, Vec<Arc<Place>>) {
 // component with entries is the first thing that an entry does if the size has changed.
 unsafe impl LinearMemory for Shrinking {
     fn byte_size(&self) -> usize {
+        if LISTENING.get() {
+            hear(&self.place);
+        }
         self.place.size()
     }
 
