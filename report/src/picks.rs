@@ -1,6 +1,6 @@
 //! The fastest executor for each need.
 
-use super::matrix::{Executor, Matrix, Work};
+use super::matrix::{Executor, Matrix};
 use super::rank::{ranking, ties};
 use crate::pages::{Need, Pages};
 use touchstone_executor::Owner;
@@ -9,10 +9,7 @@ use touchstone_record::Estimate;
 /// The pick for a need.
 #[derive(Debug)]
 pub(super) struct Pick<'a> {
-    /// The need.
     pub need: &'a Need,
-    /// The call by which it was picked.
-    pub work: Work,
     /// The fastest candidate.
     pub executor: Executor,
     /// Its time on one thread, ns.
@@ -24,12 +21,11 @@ pub(super) struct Pick<'a> {
 /// The picks, in the order of the needs; needs without a candidate are left out.
 pub(super) fn all<'a>(matrix: &Matrix<'_>, pages: &'a Pages) -> Vec<Pick<'a>> {
     let pick = |need: &'a Need| {
-        let work = Work::from(&need.call);
-        let ranking = ranking(matrix, &work, |executor| is_wanted(matrix, need, executor));
+        let ranking = ranking(matrix, &need.call, |executor| is_wanted(matrix, need, executor));
         let ((executor, time), others) = ranking.split_first()?;
-        let floor = matrix.records.noise.floor(&work.case);
+        let floor = matrix.records.noise.floor(&need.call.case);
         let ties = others.iter().filter(|(_, other)| ties(*time, *other, floor)).count();
-        Some(Pick { need, executor: (*executor).clone(), time: *time, ties, work })
+        Some(Pick { need, executor: (*executor).clone(), time: *time, ties })
     };
     pages.needs.iter().filter_map(pick).collect()
 }

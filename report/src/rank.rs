@@ -39,11 +39,9 @@ impl Noise {
     /// The noise floor of a case, as a share: the median over its executors, or over all where
     /// it has none. `None` where no executor was compared with itself.
     pub(super) fn floor(&self, case: &str) -> Option<f64> {
-        let rows = match self.cases.get(case) {
-            Some(own) => own.iter().collect(),
-            None => self.cases.values().flatten().collect::<Vec<_>>(),
-        };
-        median_of(&rows.into_iter().map(|(reach, _)| *reach).collect::<Vec<_>>())
+        let of = |rows: &Vec<(f64, Contender)>| rows.iter().map(|row| row.0).collect::<Vec<f64>>();
+        let all = || self.cases.values().flat_map(of).collect();
+        median_of(&self.cases.get(case).map_or_else(all, of))
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) const DOT: f64 = 6.0;
 /// Width of the outline of a hollow mark, px.
 const OUTLINE: f64 = 2.0;
 /// Width of the outline of a pale mark, px.
-pub(super) const EDGE: f64 = 1.0;
+const EDGE: f64 = 1.0;
 /// Plotters draws in whole units; so many of them are a pixel, or curves would have steps.
 const UNITS: f64 = 10.0;
 /// The font size of plotters is the height of a line, larger than the em of SVG by this factor.
@@ -30,6 +30,9 @@ const LINE_PER_EM: f64 = 1.24;
 
 /// A point, px from the upper left corner.
 pub(super) type Point = (f64, f64);
+
+/// The colours of a shape: its outline, and what is inside of that.
+pub(super) type Paint = (RGBColor, RGBColor);
 
 /// One shape.
 enum Item {
@@ -40,54 +43,37 @@ enum Item {
     /// Centre, radius.
     Dot(Point, f64),
     /// Text of a size, bold or not, whose point is on a side of it.
-    Text { at: Point, text: String, size: f64, bold: bool, side: HPos },
+    Text(Point, String, (f64, bool, HPos)),
 }
 
 /// A whole chart, before it is SVG.
 pub(super) struct Canvas {
-    /// Size, px.
-    pub size: Point,
+    size: Point,
     /// For readers who do not see it.
     pub title: String,
-    /// Ground.
-    pub background: RGBColor,
+    background: RGBColor,
     /// Shapes with their colours, from back to front.
     items: Vec<(Item, RGBColor)>,
 }
 
 impl Canvas {
-    /// An empty chart.
     pub(super) fn new(size: Point, title: &str, background: RGBColor) -> Self {
         Self { size, title: title.to_owned(), background, items: Vec::new() }
     }
 
     /// Adds small text; its point is on `side` of it.
     pub(super) fn text(&mut self, at: Point, text: &str, side: HPos, color: RGBColor) {
-        self.add_text(at, text, SMALL, false, side, color);
+        self.add_text(at, text, (SMALL, false, side), color);
     }
 
     /// Adds a bold heading that begins at a point.
     pub(super) fn heading(&mut self, at: Point, text: &str, size: f64, color: RGBColor) {
-        self.add_text(at, text, size, true, HPos::Left, color);
+        self.add_text(at, text, (size, true, HPos::Left), color);
     }
 
-    fn add_text(
-        &mut self,
-        at: Point,
-        text: &str,
-        size: f64,
-        bold: bool,
-        side: HPos,
-        color: RGBColor,
-    ) {
+    fn add_text(&mut self, at: Point, text: &str, style: (f64, bool, HPos), color: RGBColor) {
         // Plotters escapes the syntax of XML, which has no way to write most control characters.
-        let text = line(text);
-        self.items.push((Item::Text { at, text, size, bold, side }, color));
-    }
-
-    /// Adds a line.
-    pub(super) fn line(&mut self, from: Point, to: Point, width: u32, color: RGBColor) {
-        self.path(vec![from, to], width, color);
+        self.items.push((Item::Text(at, line(text), style), color));
     }
 
     /// Adds a line with corners.
@@ -97,15 +83,9 @@ impl Canvas {
 
     /// Adds a line with corners in dashes: their lengths and those of the gaps in turns, px.
     /// Without any, the line is solid.
-    pub(super) fn dashed(
-        &mut self,
-        corners: &[Point],
-        dashes: &[f64],
-        width: u32,
-        color: RGBColor,
-    ) {
+    pub(super) fn dashed(&mut self, corners: &[Point], dashes: &[f64], color: RGBColor) {
         for dash in pieces(corners, dashes) {
-            self.path(dash, width, color);
+            self.path(dash, 2, color);
         }
     }
 
@@ -115,40 +95,28 @@ impl Canvas {
     }
 
     /// Adds a bar or a cell; hollow where its value is marked.
-    pub(super) fn bar(&mut self, corner: Point, size: Point, hollow: bool, color: RGBColor) {
-        let inside = if hollow { (OUTLINE, self.background) } else { (0.0, color) };
-        self.outlined(corner, size, color, inside);
-    }
-
-    /// Adds a rectangle with an outline of a width, px, and the colour inside of it.
-    pub(super) fn outlined(
-        &mut self,
-        corner: Point,
-        size: Point,
-        outline: RGBColor,
-        (width, inside): (f64, RGBColor),
-    ) {
-        self.rect(corner, size, outline);
-        let room = (size.0 - 2.0 * width, size.1 - 2.0 * width);
-        if width > 0.0 && room.0 > 0.0 && room.1 > 0.0 {
-            self.rect((corner.0 + width, corner.1 + width), room, inside);
+    pub(super) fn bar(&mut self, corner: Point, size: Point, paint: Paint, hollow: bool) {
+        self.rect(corner, size, paint.0);
+        if let Some((width, inside)) = self.inside(paint, hollow) {
+            let room = (size.0 - 2.0 * width, size.1 - 2.0 * width);
+            if room.0 > 0.0 && room.1 > 0.0 {
+                self.rect((corner.0 + width, corner.1 + width), room, inside);
+            }
         }
     }
 
     /// Adds a dot; hollow where its value is marked.
-    pub(super) fn dot(&mut self, at: Point, hollow: bool, color: RGBColor) {
-        self.items.push((Item::Dot(at, DOT), color));
-        if hollow {
-            self.items.push((Item::Dot(at, DOT - OUTLINE), self.background));
+    pub(super) fn dot(&mut self, at: Point, paint: Paint, hollow: bool) {
+        self.items.push((Item::Dot(at, DOT), paint.0));
+        if let Some((width, inside)) = self.inside(paint, hollow) {
+            self.items.push((Item::Dot(at, DOT - width), inside));
         }
     }
 
-    /// Adds a dot with an outline, where that has another colour.
-    pub(super) fn outlined_dot(&mut self, at: Point, outline: RGBColor, inside: RGBColor) {
-        self.items.push((Item::Dot(at, DOT), outline));
-        if outline != inside {
-            self.items.push((Item::Dot(at, DOT - EDGE), inside));
-        }
+    /// The width of an outline, px, and the colour inside of it; `None` for a shape of one colour.
+    fn inside(&self, (outline, inside): Paint, hollow: bool) -> Option<(f64, RGBColor)> {
+        let pale = (inside != outline).then_some((EDGE, inside));
+        if hollow { Some((OUTLINE, self.background)) } else { pale }
     }
 
     /// The chart as an SVG document.
@@ -192,7 +160,7 @@ impl Canvas {
                 Item::Dot(centre, radius) => {
                     area.draw(&Circle::new(at(*centre), whole(*radius), color.filled()))
                 }
-                Item::Text { at: point, text, size, bold, side } => {
+                Item::Text(point, text, (size, bold, side)) => {
                     let style = TextStyle::from(font(size * UNITS, *bold))
                         .color(color)
                         .pos(Pos::new(*side, VPos::Center));
@@ -279,8 +247,8 @@ pub(super) fn small(text: &str) -> f64 {
 }
 
 /// Widest of some small texts, px; 0 without any.
-pub(super) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> f64 {
-    texts.into_iter().map(small).fold(0.0, f64::max)
+pub(super) fn widest<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> f64 {
+    texts.into_iter().map(|text| small(text.as_ref())).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -318,8 +286,8 @@ mod tests {
     fn marked_values_are_hollow() {
         let drawn = |hollow| {
             let mut canvas = Canvas::new((100.0, 50.0), "a <b>", WHITE);
-            canvas.bar((10.0, 10.0), (50.0, 10.0), hollow, BLUE);
-            canvas.dot((80.0, 15.0), hollow, BLUE);
+            canvas.bar((10.0, 10.0), (50.0, 10.0), (BLUE, BLUE), hollow);
+            canvas.dot((80.0, 15.0), (BLUE, BLUE), hollow);
             String::from_utf8(canvas.svg().unwrap()).unwrap()
         };
         let shapes = |svg: &str, color: &str| svg.matches(&format!("fill=\"{color}\"")).count();

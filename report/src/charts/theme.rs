@@ -1,5 +1,6 @@
 //! Colours that are distinct for colour-blind readers, on a light and a dark background.
 
+use super::canvas::Paint;
 use crate::tables::charts::Hue;
 use plotters::style::{BLACK, RGBColor, WHITE};
 
@@ -25,7 +26,6 @@ pub(super) struct Theme {
 /// A colour as it is used: a hue, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fill {
-    /// The hue.
     pub hue: Hue,
     /// The share of the hue; the rest is the background.
     pub share: f64,
@@ -78,8 +78,13 @@ impl Theme {
         mix(self.background, RGBColor(red, green, blue), fill.share)
     }
 
+    /// The colours of a shape with its outline.
+    pub(super) fn paint(&self, fill: Fill) -> Paint {
+        (self.outline(fill), self.fill(fill))
+    }
+
     /// The colour around a bar: its own, or all of its hue where the bar is too pale to be seen.
-    pub(super) fn outline(&self, fill: Fill) -> RGBColor {
+    fn outline(&self, fill: Fill) -> RGBColor {
         let own = self.fill(fill);
         let is_seen = contrast(own, self.background) >= LEAST_CONTRAST;
         if is_seen { own } else { self.fill(Fill::full(fill.hue)) }

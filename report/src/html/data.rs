@@ -158,7 +158,7 @@ impl<'a> Data<'a> {
         let of_executor = |executor: &Executor| {
             let engine = engines.iter().position(|name| **name == executor.engine);
             let strategy = strategies.get_index_of(&executor.strategy);
-            let leaks = matrix.records.checks.leaks(executor).join(", ");
+            let leaks = matrix.records.checks.leaks(executor);
             ExecutorLine(engine.unwrap_or_default(), strategy.unwrap_or_default(), leaks)
         };
         let statuses: BTreeSet<Status> = book.refusals.iter().map(|own| own.status).collect();
@@ -278,24 +278,18 @@ impl Start {
         works: &IndexSet<(&str, &str)>,
         picks: &[Pick<'_>],
     ) -> Self {
-        let first = picks.first().map(|pick| &pick.work).or(matrix.works.first());
+        let first = picks.first().map(|pick| &pick.need.call).or(matrix.works.first());
         let Some(work) = first else { return Self { work: 0, threads: 1, baseline: 0 } };
         let threads = matrix.threads(work).first().copied().unwrap_or(1);
-        let time = |executor: &&Executor| matrix.time(executor, work, threads);
-        let fastest = |is_wanted: &dyn Fn(&Executor) -> bool| {
-            let timed = matrix.executors.iter().filter(|executor| is_wanted(executor));
-            let timed = timed.filter_map(|executor| Some((executor, time(&executor)?.median)));
-            timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(executor, _)| executor)
-        };
-        let baseline = fastest(&|executor| matrix.is_baseline(&executor.engine));
-        let baseline = baseline.or_else(|| fastest(&|_| true));
-        let at = |work: &Work| works.get_index_of(&(&*work.case, &*work.guest));
+        let has_runtime = |executor: &Executor| !matrix.is_baseline(&executor.engine);
+        let time = |own| Some((has_runtime(own), matrix.time(own, work, threads)?.median, own));
+        let timed = matrix.executors.iter().filter_map(time);
+        let baseline = timed.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let place = |own: &Executor| executors.iter().position(|executor| executor == own);
         Self {
-            work: at(work).unwrap_or_default(),
+            work: works.get_index_of(&(&*work.case, &*work.guest)).unwrap_or_default(),
             threads,
-            baseline: baseline
-                .and_then(|own| executors.iter().position(|executor| executor == own))
-                .unwrap_or_default(),
+            baseline: baseline.and_then(|(_, _, own)| place(own)).unwrap_or_default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The parts of a call on a clean instance, computed from other calls: the call and a no-op,
 //! each on a clean and on a used instance, and a call that only takes the input.
 
-use crate::markdown::Table;
+use crate::markdown::{Table, below};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::tables::{Panel, Shares};
 use crate::units::{median, percent, times};
@@ -22,10 +22,7 @@ pub(crate) fn section(matrix: &Matrix<'_>, shares: &Shares) -> String {
                 table.row(code(executor), cells);
             }
         }
-        let table = table.finish();
-        if !table.is_empty() {
-            text += &format!("### {}\n\n{table}", markdown(&panel.heading));
-        }
+        text += &below(&format!("### {}", markdown(&panel.heading)), &table.finish());
     }
     text
 }
@@ -45,7 +42,7 @@ fn cells(matrix: &Matrix<'_>, panel: &Panel, executor: &Executor) -> Option<Vec<
     let marked = all.iter().any(|time| time.marked);
     let [fresh, warm, noop, warm_noop, take] = all.map(|time| time.median);
     let parts = split(fresh, warm, (noop, warm_noop), take);
-    let value = |median| Estimate { median, interval: None, marked };
+    let value = |median| Estimate { marked, ..Estimate::exact(median) };
     let [clean, used] = [fresh, warm].map(|time| median(&value(time)));
     let mut cells = vec![clean, used, times(&value(fresh / warm))];
     // Of their sum: a part that noise made negative is shown as zero.

@@ -26,19 +26,16 @@ pub(super) fn section(content: &Content<'_>) -> String {
     let engines = engines.into_iter().filter(|engine| !matrix.is_baseline(engine));
     let mut slower = Table::of_words("Call", ["The runtime's own", "On Touchstone's memory"]);
     let (mut pairs, mut exceptions, mut both) = (0_usize, 0_usize, BTreeSet::new());
-    for engine in engines {
-        for work in &matrix.works {
-            let Some((own, own_time)) = of(work, engine, true) else { continue };
-            let Some((ours, our_time)) = of(work, engine, false) else { continue };
-            pairs += 1;
-            both.insert(engine);
-            if our_time.median > own_time.median && !ties(own_time, our_time, None) {
-                exceptions += 1;
-                let cell =
-                    |executor, time| Some(format!("{} {}", time_with_reach(time), code(executor)));
-                let call = format!("{} on {}", code(&work.case), code(&work.guest));
-                slower.row(call, [cell(own, &own_time), cell(ours, &our_time)]);
-            }
+    for (engine, work) in engines.flat_map(|own| matrix.works.iter().map(move |work| (own, work))) {
+        let (Some(own), Some(ours)) = (of(work, engine, true), of(work, engine, false)) else {
+            continue;
+        };
+        pairs += 1;
+        both.insert(engine);
+        if ours.1.median > own.1.median && !ties(own.1, ours.1, None) {
+            exceptions += 1;
+            let cell = |(executor, time)| format!("{} {}", time_with_reach(&time), code(executor));
+            slower.row(work.names(), [own, ours].map(cell));
         }
     }
     if pairs == 0 {
@@ -46,9 +43,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
     }
     let found = match exceptions {
         0 => "None is slower beyond both intervals.".to_owned(),
-        exceptions => {
-            format!("{exceptions} are slower beyond both intervals:\n\n{}", slower.finish())
-        }
+        _ => format!("{exceptions} are slower beyond both intervals:\n\n{}", slower.finish()),
     };
     format!(
         "A new instance on a memory of Touchstone's, against the fastest new instance that the \
