@@ -7,7 +7,7 @@ use touchstone::case;
 use touchstone::files;
 use touchstone::record::{self, Executor, Metric};
 use touchstone_executor::guest::ModuleInfo;
-use touchstone_report::tables::{self, Layout, Row, Tables};
+use touchstone_report::tables::{Layout, Row, Tables};
 
 /// A file of tests/published/: rows of fields, the first row being the headings.
 fn copied(name: &str) -> Vec<Vec<String>> {

@@ -14,7 +14,6 @@ pub(super) struct Checks(Vec<Book>);
 /// One check in one run.
 #[derive(Debug)]
 pub(super) struct Checked<'a> {
-    /// Where the findings come from.
     pub header: &'a Header,
     pub findings: Vec<&'a Finding>,
 }

@@ -15,7 +15,6 @@ mod matrix;
 mod origin;
 mod page;
 pub mod pages;
-mod picks;
 mod rank;
 mod sections;
 pub mod show;
@@ -126,7 +125,7 @@ pub fn write(options: &Options) -> Result<Written> {
         );
     }
     let (files, report) = plan(options)?;
-    let staged = files.iter().map(|(path, content)| files::stage(path, content));
+    let staged = files.iter().map(|(path, content)| files::stage(path, content.as_bytes()));
     let staged: Vec<files::Staged> = staged.collect::<Result<_>>()?;
     staged.into_iter().try_for_each(files::Staged::commit)?;
     let folder = root(options)?;
@@ -144,7 +143,7 @@ pub fn check(options: &Options) -> Result<Written> {
     let (files, mut report) = plan(options)?;
     report.files.clear();
     for (path, content) in files {
-        if files::read(&path)?.as_deref() != Some(content.as_slice()) {
+        if files::read(&path)?.as_deref() != Some(content.as_bytes()) {
             report.files.push(path.path().to_owned());
         }
     }
@@ -156,7 +155,6 @@ pub fn check(options: &Options) -> Result<Written> {
 struct Records {
     bench: Book,
     noise: Noise,
-    /// The declarations of experiments.
     experiments: Vec<Experiment>,
     /// The runs of the other files but that of the checks, by file.
     books: BTreeMap<String, Book>,
@@ -200,7 +198,6 @@ impl Records {
         Ok(Self { bench, noise, experiments, books, checks, older_runs, skipped })
     }
 
-    /// The run of a file beside that of the benchmarks.
     fn book(&self, file: &str) -> Option<&Book> {
         self.books.get(file)
     }
@@ -213,13 +210,11 @@ impl Records {
         self.book(SWAPS)
     }
 
-    /// An experiment by name, with its points.
     fn experiment(&self, name: &str) -> Option<(&Experiment, &PointBook)> {
         let experiment = self.experiments.iter().find(|own| own.name == name)?;
         Some((experiment, self.points(experiment)?))
     }
 
-    /// The points of an experiment.
     fn points(&self, experiment: &Experiment) -> Option<&PointBook> {
         self.book(&experiment.records)?.points.get(&experiment.name)
     }
@@ -231,8 +226,7 @@ fn root(options: &Options) -> Result<FilePath> {
     FilePath::within(files::folder_of(&options.page))
 }
 
-/// Paths and contents.
-type Files = Vec<(FilePath, Vec<u8>)>;
+type Files = Vec<(FilePath, String)>;
 
 /// A report before any of it is on disk: the content of its files, and what it is made of.
 fn plan(options: &Options) -> Result<(Files, Written)> {
@@ -241,8 +235,8 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let experiments = Experiment::all(at(&options.experiments))?;
     let records = Records::read(&at(&options.records), experiments)?;
     let matrix = Matrix::of(&records);
-    let explanations = gate::Explanations::load(at(&options.explanations))?;
-    let gate = gate::check(&records.bench, records.peers(), &explanations);
+    let explanations = gate::Explanation::load(at(&options.explanations))?;
+    let gate = gate::check(&records.bench, records.peers(), explanations);
     if !options.draft {
         gate.publish()?;
     }
@@ -250,7 +244,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let pages = Pages::load(at(&options.division), &tables, &records.experiments)?;
     let shown = tables::charts::load(at(&options.charts))?;
     let (charts, absent) = charts::draw(&matrix, &shown, &tables.layouts)?;
-    let picks = picks::all(&matrix, &pages);
+    let picks = rank::picks(&matrix, &pages);
     let folder = files::folder_of(&options.page);
     let content = Content {
         picks: &picks,
@@ -275,17 +269,17 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let readme = readme.transpose()?;
     let detailed = |name: &str| at(&options.pages).join(name);
     let details = pages.pages.iter();
-    let details: Vec<_> = details
+    let details = details
         .map(|page| (detailed(&format!("{}.md", page.file)), details::text(&content, page)))
         .chain(readme)
-        .chain([(detailed(html::FILE), html::page(&matrix, &picks)?), (at(&options.page), page)])
-        .collect();
+        .chain([(detailed(html::FILE), html::page(&matrix, &picks)?), (at(&options.page), page)]);
+    let details: Files = details.collect();
     let image = |file: String| at(&options.images).join(file);
     let removed = absent.into_iter().map(image).filter(FilePath::exists);
     let removed = removed.map(|path| path.path().to_owned()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
-    let mut files: Files = charts.map(|(file, content)| (image(file), content)).collect();
-    files.extend(details.into_iter().map(|(path, text)| (path, text.into_bytes())));
+    let charts = charts.map(|(file, content)| (image(file), content));
+    let files: Files = charts.chain(details).collect();
     let books = [Some(&records.bench), records.peers(), records.swaps()];
     let report = Written {
         files: files.iter().map(|(path, _)| path.path().to_owned()).collect(),
@@ -326,7 +320,7 @@ struct Content<'a> {
     matrix: &'a Matrix<'a>,
     gate: &'a gate::Gate,
     pages: &'a Pages,
-    picks: &'a [picks::Pick<'a>],
+    picks: &'a [rank::Pick<'a>],
     tables: &'a Tables,
     charts: &'a [charts::Chart],
     shown: &'a tables::charts::Charts,
@@ -341,7 +335,6 @@ struct Content<'a> {
 }
 
 impl Content<'_> {
-    /// A link from the page to a detailed page.
     fn link_named(&self, file: &str, title: &str) -> String {
         format!("[{title}]({}{file}.md)", self.folder)
     }

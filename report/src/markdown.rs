@@ -2,7 +2,8 @@
 
 use indexmap::IndexSet;
 use std::fmt::Write;
-use touchstone_record::escape::markdown;
+
+pub(super) use touchstone_record::escape::{code, in_cell, markdown};
 
 /// The cell without a value.
 pub(super) const NOTHING: &str = "–";

@@ -2,12 +2,12 @@
 //! made of. No case, guest or engine is named here; the run's header says which is which.
 
 use super::Records;
+use crate::markdown::code;
 use crate::tables::Row;
 use crate::tables::charts::ChartWork;
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
 use touchstone_executor::{Execution, Owner};
-use touchstone_record::escape::code;
 use touchstone_record::{Book, COUNTS, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
 
 pub(super) use touchstone_record::Executor;
@@ -33,7 +33,6 @@ impl From<&Row> for Work {
 }
 
 impl Work {
-    /// The work of a cell.
     fn of(cell: &CellKey) -> Self {
         Self { guest: cell.guest.clone(), case: cell.case.clone() }
     }
@@ -50,7 +49,6 @@ impl Work {
 #[derive(Debug, Clone)]
 pub(super) struct Matrix<'a> {
     pub records: &'a Records,
-    /// The run.
     pub book: &'a Book,
     /// The time of one call of each timed cell, ns.
     calls: HashMap<&'a CellKey, Estimate>,
@@ -62,12 +60,10 @@ pub(super) struct Matrix<'a> {
     pub works: Vec<Work>,
 }
 
-/// The state of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell<'a> {
     /// The time of one call, ns.
     Timed(Estimate),
-    /// Why there is none.
     Refused(&'a Refusal),
     /// It was not part of the run.
     Absent,
@@ -105,7 +101,6 @@ impl<'a> Matrix<'a> {
         (cells, marked, marked as f64 / cells.max(1) as f64)
     }
 
-    /// The state of a cell.
     pub(super) fn cell(&self, executor: &Executor, work: &Work, threads: usize) -> Cell<'a> {
         let key = executor.cell(&work.case, &work.guest, threads);
         match (self.calls.get(&key), self.book.refusal(&key)) {
@@ -176,7 +171,6 @@ impl<'a> Matrix<'a> {
         self.threads(work).last().copied()
     }
 
-    /// The header's facts about a work.
     fn facts(&self, work: &Work) -> Option<&'a WorkFacts> {
         self.book.work(&work.case, &work.guest)
     }
@@ -187,7 +181,6 @@ impl<'a> Matrix<'a> {
         self.works.iter().find(|work| role_of(work) == Some(role))
     }
 
-    /// The main works of some parts.
     pub(super) fn main_works(&self, roles: &[Role]) -> Vec<&Work> {
         roles.iter().filter_map(|role| self.main_work(*role)).collect()
     }

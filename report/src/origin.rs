@@ -2,9 +2,9 @@
 
 use super::Records;
 use super::units::{count, joined};
+use crate::markdown::{code, markdown};
 use crate::pages::{Page, Part};
 use strum::IntoEnumIterator;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Book, CHECKS, COUNTS, Check, Header, Machine, PEERS, SWAPS};
 
 /// The files whose run is of another commit or machine than the benchmarks', a line each:
@@ -69,7 +69,6 @@ pub(super) fn of_page(records: &Records, page: &Page) -> String {
     format!("{} {runs}", if headers.len() == 1 { "Run" } else { "Runs" })
 }
 
-/// The runs that a part shows.
 fn of_part<'a>(records: &'a Records, part: &Part) -> [Option<&'a Header>; 2] {
     let bench = Some(&records.bench.header);
     let of = |book: Option<&'a Book>| book.map(|book| &book.header);

@@ -16,31 +16,20 @@ use touchstone_record::data;
 use touchstone_record::files::FilePath;
 use touchstone_record::{Check, Executor, Experiment};
 
-/// The division of the report.
+/// The division of the report. `benches/pages.toml` explains the keys, also those below.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Pages {
-    /// Sentences of the verdict, the most important first; the first five with records are
-    /// printed.
     pub(crate) findings: Vec<Finding>,
-    /// Sentences below the table of engines; those with records are printed.
     pub(crate) engines: Vec<Finding>,
-    /// The needs of readers, a row each.
     pub(crate) needs: Vec<Need>,
-    /// The call that stands for real work.
     pub(crate) payload: Option<Work>,
-    /// Engines whose strategies stand beside each other.
     pub(crate) ladder: Vec<String>,
-    /// Executors of the table of threads.
     #[serde(deserialize_with = "data::executors")]
     pub(crate) threads: Vec<Executor>,
-    /// Tables of real work.
     pub(crate) work: Vec<Group>,
-    /// Tables that were published elsewhere, in short form; file names without their ending.
     pub(crate) documents: Vec<String>,
-    /// Limits of the numbers, a sentence each.
     pub(crate) limits: Vec<String>,
-    /// The detailed pages, in the order of the index.
     pub(crate) pages: Vec<Page>,
 }
 
@@ -48,18 +37,18 @@ pub(crate) struct Pages {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Finding {
-    /// The sentence. `{subject}` and `{baseline}` stand for the times, `{ratio}` for how many
-    /// times the subject's time the baseline takes, `{interval}` for its 95 % interval.
     pub(crate) text: String,
     pub(crate) call: Work,
-    /// Threads that make it at the same time.
     #[serde(default = "one")]
     pub(crate) threads: usize,
     #[serde(deserialize_with = "data::executor")]
     pub(crate) subject: Executor,
-    /// The baseline; by default the subject on a used instance.
     #[serde(default, deserialize_with = "data::some_executor")]
     pub(crate) baseline: Option<Executor>,
+}
+
+const fn one() -> usize {
+    1
 }
 
 /// A reader's need and its candidates. The fastest candidate is picked.
@@ -67,27 +56,18 @@ pub(crate) struct Finding {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
     pub(crate) need: String,
-    /// The call by which the fastest is picked.
     pub(crate) call: Work,
-    /// The real work that is shown beside; that of all rows when left out.
     pub(crate) payload: Option<Work>,
-    /// Whose strategies come into question; anybody's when left out.
     pub(crate) owner: Option<Owner>,
-    /// Engines that run code in this way; any when left out.
     pub(crate) execution: Option<Execution>,
-    /// The strategies that come into question; all when left out.
     #[serde(default)]
     pub(crate) strategies: Vec<Strategy>,
-    /// Engines that come into question; all when left out.
     #[serde(default)]
     pub(crate) engines: Vec<String>,
-    /// How to adopt the pick, Markdown.
     pub(crate) adopt: String,
-    /// When not to use it, Markdown.
     pub(crate) avoid: String,
 }
 
-/// Some calls beside each other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Group {
@@ -96,26 +76,21 @@ pub(crate) struct Group {
     pub(crate) page: String,
     pub(crate) engines: Vec<String>,
     pub(crate) rows: Vec<ChartWork>,
-    /// Markdown below the table.
     #[serde(default)]
     pub(crate) note: String,
 }
 
-/// A detailed page.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
     pub(crate) file: String,
     pub(crate) title: String,
-    /// The question that it answers, one sentence.
     pub(crate) answers: String,
-    /// Its parts, in this order, before the tables.
     #[serde(default)]
     pub(crate) parts: Vec<Part>,
-    /// Explanations below the parts, Markdown, a paragraph each.
     #[serde(default)]
     pub(crate) notes: Vec<String>,
-    /// The tables laid out by hand that stand on it; file names without their ending.
+    /// File names without their ending.
     #[serde(default)]
     pub(crate) tables: Vec<String>,
 }
@@ -158,10 +133,6 @@ impl From<String> for Part {
     }
 }
 
-const fn one() -> usize {
-    1
-}
-
 impl Pages {
     /// One page with every part and every table.
     fn undivided(tables: &Tables, experiments: &[Experiment]) -> Self {
@@ -171,8 +142,8 @@ impl Pages {
             title: "Details".to_owned(),
             answers: "Everything that the records hold.".to_owned(),
             parts: Part::iter().chain(Check::iter().map(Part::Check)).chain(experiments).collect(),
-            notes: Vec::new(),
             tables: tables.names().map(str::to_owned).collect(),
+            ..Page::default()
         };
         Self { pages: vec![page], ..Self::default() }
     }

@@ -56,34 +56,26 @@ pub struct Cause {
 /// Tables of the parts of calls.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shares {
-    /// The name of its file, without the ending.
+pub(crate) struct Shares {
     #[serde(skip)]
-    pub name: String,
-    /// Its heading.
-    pub title: String,
-    /// Text above the table, Markdown.
-    pub text: String,
-    /// The executors from above, each written as engine and strategy with `_` between.
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) text: String,
     #[serde(deserialize_with = "executors")]
-    pub executors: Vec<Executor>,
-    /// The calls.
-    pub panels: Vec<Panel>,
+    pub(crate) executors: Vec<Executor>,
+    pub(crate) panels: Vec<Panel>,
 }
 
-/// A call that is taken apart.
+/// A call that is taken apart. It has to be timed on used instances too, with what taking the
+/// input costs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Panel {
-    /// Heading.
-    pub heading: String,
-    /// The guest, as records name it.
-    pub guest: String,
-    /// The case. It has to be timed on used instances too, with what taking the input
-    /// costs.
-    pub case: String,
+pub(crate) struct Panel {
+    pub(crate) heading: String,
+    pub(crate) guest: String,
+    pub(crate) case: String,
     /// The case of the same guest that does nothing.
-    pub noop: String,
+    pub(crate) noop: String,
 }
 
 /// A column of executors.
@@ -146,7 +138,7 @@ pub struct Tables {
     /// Executors beside each other.
     pub layouts: Vec<Layout>,
     /// Parts of calls.
-    pub shares: Vec<Shares>,
+    pub(crate) shares: Vec<Shares>,
 }
 
 impl Tables {

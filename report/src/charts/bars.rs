@@ -1,12 +1,11 @@
 //! Groups of horizontal bars with their numbers, in one panel or in several beside each other.
 
 use super::axis::{Axis, Spread};
-use super::canvas::{self, Canvas, NORMAL, Point};
+use super::canvas::{self, Anchor, Canvas, NORMAL, Point};
 use super::frame::{self, Frame, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::markdown::NOTHING;
 use crate::units::short;
-use plotters::style::text_anchor::HPos;
 use touchstone_record::Estimate;
 
 /// Bars, ready to be laid out.
@@ -21,14 +20,12 @@ pub(super) struct Bars {
     pub groups: Vec<Group>,
 }
 
-/// Rows with a heading.
 #[derive(Debug)]
 pub(super) struct Group {
     pub heading: String,
     pub rows: Vec<Row>,
 }
 
-/// A label and its bars.
 #[derive(Debug)]
 pub(super) struct Row {
     pub label: String,
@@ -54,7 +51,6 @@ impl Bars {
         self.groups.iter().flat_map(|group| &group.rows)
     }
 
-    /// Every value of a panel.
     fn values(&self, panel: usize) -> impl Iterator<Item = Estimate> {
         let bars = self.rows().filter_map(move |row| row.panels.get(panel)).flatten();
         bars.filter_map(|bar| bar.1)
@@ -105,7 +101,7 @@ impl Bars {
             }
             for row in &group.rows {
                 let own = tall(row);
-                canvas.text((left - PAD, y + own / 2.0), &row.label, HPos::Right, theme.text);
+                canvas.text((left - PAD, y + own / 2.0), &row.label, Anchor::End, theme.text);
                 for (panel, (bars, axis)) in row.panels.iter().zip(&axes).enumerate() {
                     let Some(axis) = axis else { continue };
                     let first = y + (own - bars.len() as f64 * pitch) / 2.0;
@@ -132,7 +128,7 @@ fn draw(
 ) {
     let middle = y + pitch / 2.0;
     let Some(value) = value else {
-        return canvas.text((begin + 3.0, middle), NOTHING, HPos::Left, theme.muted);
+        return canvas.text((begin + 3.0, middle), NOTHING, Anchor::Start, theme.muted);
     };
     let end = axis.at(value.median).max(begin + 2.0);
     let size = (end - begin, pitch - 2.0);

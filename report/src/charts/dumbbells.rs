@@ -1,12 +1,10 @@
 //! Rows of two values that belong together, joined by a line, on a logarithmic axis.
 
 use super::axis::Axis;
-use super::canvas::{self, Canvas, DOT};
+use super::canvas::{self, Anchor, Canvas, Color, DOT};
 use super::frame::{self, Frame, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::units::short;
-use plotters::style::RGBColor;
-use plotters::style::text_anchor::HPos;
 use touchstone_record::Estimate;
 
 /// Dumbbells, ready to be laid out.
@@ -20,7 +18,6 @@ pub(super) struct Dumbbells {
     pub heading: String,
 }
 
-/// A row.
 #[derive(Debug)]
 pub(super) struct Row {
     /// Stands left of the axis.
@@ -60,14 +57,14 @@ impl Dumbbells {
         frame::grid(&mut canvas, &axis, (top, bottom), theme);
         if let Some((value, name)) = &self.line {
             let x = axis.at(value.median);
-            canvas.path(vec![(x, top - 4.0), (x, bottom)], 2, theme.muted);
+            canvas.path(&[(x, top - 4.0), (x, bottom)], 2, theme.muted);
             let half = canvas::small(name) / 2.0;
             let x = x.clamp(MARGIN + half, (right - half).max(MARGIN + half));
-            canvas.text((x, top - 14.0), name, HPos::Center, theme.text);
+            canvas.text((x, top - 14.0), name, Anchor::Middle, theme.text);
         }
         if !self.heading.is_empty() {
             let at = (WIDTH - MARGIN, top - 14.0);
-            canvas.text(at, &self.heading, HPos::Right, theme.muted);
+            canvas.text(at, &self.heading, Anchor::End, theme.muted);
         }
         for (index, row) in self.rows.iter().enumerate() {
             let y = top + (index as f64 + 0.5) * ROW;
@@ -84,16 +81,16 @@ fn draw(
     row: &Row,
     (left, y): (f64, f64),
     axis: &Axis,
-    (ground, theme): (RGBColor, &Theme),
+    (ground, theme): (Color, &Theme),
 ) {
-    canvas.text((left - PAD, y), &row.label, HPos::Right, theme.text);
-    canvas.text((WIDTH - MARGIN, y), &row.text, HPos::Right, theme.muted);
+    canvas.text((left - PAD, y), &row.label, Anchor::End, theme.text);
+    canvas.text((WIDTH - MARGIN, y), &row.text, Anchor::End, theme.muted);
     let mut sorted: Vec<_> = row.ends.iter().collect();
     sorted.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let (Some((_, least)), Some((fill, most))) = (sorted.first(), sorted.last()) else { return };
     let at = |value: &Estimate| axis.at(value.median);
     let joint = theme.fill(Fill { share: 0.35, ..*fill });
-    canvas.path(vec![(at(least), y), (at(most), y)], 3, joint);
+    canvas.path(&[(at(least), y), (at(most), y)], 3, joint);
     // Later values lie below earlier ones.
     for (fill, value) in row.ends.iter().rev() {
         canvas.dot((at(value), y), theme.paint(*fill), value.marked);

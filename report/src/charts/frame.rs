@@ -1,10 +1,9 @@
 //! The common parts of charts: width, title, legend, the note on hollow marks.
 
 use super::axis::Axis;
-use super::canvas::{self, Canvas, Paint, Point, SMALL, TITLE};
+use super::canvas::{self, Anchor, Canvas, Paint, Point, SMALL, TITLE};
 use super::theme::{Fill, Theme};
 use crate::units::{self, MARK};
-use plotters::style::text_anchor::HPos;
 
 /// Width of every chart, px.
 pub(super) const WIDTH: f64 = 800.0;
@@ -44,16 +43,16 @@ impl Frame {
         let mut at: Point = (MARGIN + 6.0, 56.0);
         for (fill, text) in &self.legend {
             canvas.dot(at, theme.paint(*fill), false);
-            canvas.text((at.0 + 12.0, at.1), text, HPos::Left, theme.text);
+            canvas.text((at.0 + 12.0, at.1), text, Anchor::Start, theme.text);
             at.0 += canvas::small(text) + 36.0;
         }
         let mut y = self.top() + plot + LINE / 2.0;
         if !self.axis.is_empty() {
-            canvas.text((WIDTH - MARGIN, y), &self.axis, HPos::Right, theme.muted);
+            canvas.text((WIDTH - MARGIN, y), &self.axis, Anchor::End, theme.muted);
             y += LINE;
         }
         for note in notes {
-            canvas.text((MARGIN, y), &note, HPos::Left, theme.muted);
+            canvas.text((MARGIN, y), &note, Anchor::Start, theme.muted);
             y += LINE;
         }
         canvas
@@ -94,13 +93,13 @@ pub(super) fn tick(ns: f64) -> String {
 /// below.
 pub(super) fn grid(canvas: &mut Canvas, axis: &Axis, (top, bottom): Point, theme: &Theme) {
     for (x, value) in axis.marks(66.0) {
-        canvas.path(vec![(x, top), (x, bottom)], 1, theme.grid);
-        canvas.text((x, bottom + 12.0), &tick(value), HPos::Center, theme.muted);
+        canvas.path(&[(x, top), (x, bottom)], 1, theme.grid);
+        canvas.text((x, bottom + 12.0), &tick(value), Anchor::Middle, theme.muted);
     }
 }
 
 /// A text with its ground, which hides the lines behind it. It begins at a point.
 pub(super) fn on_ground(canvas: &mut Canvas, (x, y): Point, text: &str, (ground, ink): Paint) {
     canvas.rect((x - 2.0, y - 8.0), (canvas::small(text) + 4.0, 16.0), ground);
-    canvas.text((x, y), text, HPos::Left, ink);
+    canvas.text((x, y), text, Anchor::Start, ink);
 }

@@ -1,11 +1,10 @@
 //! A table of ratios whose cells are the darker the larger they are.
 
-use super::canvas::{self, Canvas, DOT};
+use super::canvas::{self, Anchor, Canvas, DOT};
 use super::frame::{Frame, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::markdown::NOTHING;
 use crate::units;
-use plotters::style::text_anchor::HPos;
 use touchstone_record::Estimate;
 
 /// A heat table, ready to be laid out.
@@ -17,11 +16,9 @@ pub(super) struct Heat {
     pub rows: Vec<Row>,
 }
 
-/// A row of ratios.
 #[derive(Debug)]
 pub(super) struct Row {
     pub label: String,
-    /// The colour of its dot.
     pub fill: Fill,
     pub cells: Vec<Option<Estimate>>,
 }
@@ -45,18 +42,18 @@ impl Heat {
         let middle = |column: usize| left + (column as f64 + 0.5) * width;
         let top = self.frame.top();
         for (index, [name, below]) in self.columns.iter().enumerate() {
-            canvas.text((middle(index), top + 10.0), name, HPos::Center, theme.text);
-            canvas.text((middle(index), top + 28.0), below, HPos::Center, theme.muted);
+            canvas.text((middle(index), top + 10.0), name, Anchor::Middle, theme.text);
+            canvas.text((middle(index), top + 28.0), below, Anchor::Middle, theme.muted);
         }
         for (index, row) in self.rows.iter().enumerate() {
             let y = top + HEAD + index as f64 * ROW;
             let color = theme.fill(row.fill);
             canvas.dot((MARGIN + DOT, y + ROW / 2.0), (color, color), false);
-            canvas.text((MARGIN + dot, y + ROW / 2.0), &row.label, HPos::Left, theme.text);
+            canvas.text((MARGIN + dot, y + ROW / 2.0), &row.label, Anchor::Start, theme.text);
             for (column, value) in row.cells.iter().enumerate() {
                 let at = (middle(column), y + ROW / 2.0);
                 let Some(value) = value else {
-                    canvas.text(at, NOTHING, HPos::Center, theme.muted);
+                    canvas.text(at, NOTHING, Anchor::Middle, theme.muted);
                     continue;
                 };
                 // A share of the way to the largest ratio, in powers.
@@ -65,7 +62,7 @@ impl Heat {
                 let corner = (left + column as f64 * width + 1.0, y + 1.0);
                 canvas.bar(corner, (width - 2.0, ROW - 2.0), (ground, ground), value.marked);
                 let color = if value.marked { theme.text } else { on_it };
-                canvas.text(at, &units::times(value), HPos::Center, color);
+                canvas.text(at, &units::times(value), Anchor::Middle, color);
             }
         }
         Some(canvas)

@@ -2,10 +2,9 @@
 //! point is marked and named.
 
 use super::axis::Axis;
-use super::canvas::{self, Canvas, Point};
+use super::canvas::{self, Anchor, Canvas, Point};
 use super::frame::{self, Frame, LINE, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
-use plotters::style::text_anchor::HPos;
 use touchstone_record::Estimate;
 
 /// Lines, ready to be laid out.
@@ -34,7 +33,6 @@ pub(super) const DASHES: [&[f64]; 6] = [
     &[7.0, 4.0, 2.5, 4.0, 2.5, 4.0],
 ];
 
-/// A line.
 #[derive(Debug)]
 pub(super) struct Series {
     /// Stands at its end.
@@ -104,20 +102,20 @@ impl Lines {
         let right = names - sample - 26.0;
         let horizontal = Axis::between(first, last).on(left + 4.0, right);
         for (y, label) in &ticks {
-            canvas.path(vec![(left, *y), (right, *y)], 1, theme.grid);
-            canvas.text((left - PAD, *y), label, HPos::Right, theme.muted);
+            canvas.path(&[(left, *y), (right, *y)], 1, theme.grid);
+            canvas.text((left - PAD, *y), label, Anchor::End, theme.muted);
         }
         let mut free = 0.0;
         for (value, label) in &self.marks {
             let (x, half) = (horizontal.at(*value), canvas::small(label) / 2.0);
-            canvas.path(vec![(x, top), (x, bottom)], 1, theme.grid);
+            canvas.path(&[(x, top), (x, bottom)], 1, theme.grid);
             if x - half >= free {
-                canvas.text((x, bottom + 12.0), label, HPos::Center, theme.muted);
+                canvas.text((x, bottom + 12.0), label, Anchor::Middle, theme.muted);
                 free = x + half + 10.0;
             }
         }
         let above = self.frame.top() + LINE / 2.0;
-        canvas.text((MARGIN, above), &self.vertical, HPos::Left, theme.muted);
+        canvas.text((MARGIN, above), &self.vertical, Anchor::Start, theme.muted);
         let at = |x: f64, y: f64| (horizontal.at(x), vertical.at(y));
         let crossings: Vec<(Point, &str)> =
             self.crossings.iter().map(|own| (at(own.x, own.y), &*own.label)).collect();
@@ -125,9 +123,10 @@ impl Lines {
             // A line of text for each above the plot, with a line down to the point.
             let y = above + 1.4 * LINE + index as f64 * LINE;
             let is_left = x + PAD + canvas::small(label) <= WIDTH - MARGIN;
-            canvas.path(vec![(*x, y - 8.0), (*x, *end)], 1, theme.muted);
-            let (x, side) = if is_left { (x + PAD, HPos::Left) } else { (x - PAD, HPos::Right) };
-            canvas.text((x, y), label, side, theme.text);
+            canvas.path(&[(*x, y - 8.0), (*x, *end)], 1, theme.muted);
+            let (x, anchor) =
+                if is_left { (x + PAD, Anchor::Start) } else { (x - PAD, Anchor::End) };
+            canvas.text((x, y), label, anchor, theme.text);
         }
         let mut ends: Vec<(Point, &Series)> = Vec::new();
         for series in &self.series {
@@ -147,9 +146,9 @@ impl Lines {
         let wanted: Vec<f64> = ends.iter().map(|end| end.0.1).collect();
         for (((x, from), series), y) in ends.into_iter().zip(apart(&wanted, (top, bottom))) {
             let (color, begin) = (theme.fill(series.fill), names - 4.0 - sample);
-            canvas.path(vec![(x + 8.0, from), (begin, y)], 1, color);
+            canvas.path(&[(x + 8.0, from), (begin, y)], 1, color);
             canvas.dashed(&[(begin, y), (names - 4.0, y)], series.dashes, color);
-            canvas.text((names, y), &series.label, HPos::Left, theme.text);
+            canvas.text((names, y), &series.label, Anchor::Start, theme.text);
         }
         Some(canvas)
     }

@@ -15,18 +15,15 @@ use super::matrix::Matrix;
 use crate::pages::Part;
 use crate::tables::Layout;
 use crate::tables::charts::Charts;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use canvas::Canvas;
 pub(super) use picks::{Overall, overall};
-use rayon::prelude::*;
 use std::fmt::Write;
 use theme::Theme;
 use touchstone_record::escape::html;
 
-/// A chart that was drawn.
 #[derive(Debug)]
 pub(super) struct Chart {
-    /// The name of its files.
     pub name: String,
     pub title: String,
     /// The finding, one sentence with numbers in Markdown.
@@ -34,7 +31,7 @@ pub(super) struct Chart {
     /// The part of a detailed page that it stands in; the short page where there is none.
     pub part: Option<Part>,
     /// File names and contents: on a light and on a dark ground.
-    pub files: [(String, Vec<u8>); 2],
+    pub files: Vec<(String, String)>,
 }
 
 /// The layout of a chart.
@@ -72,19 +69,16 @@ pub(super) fn draw(
     charts: &Charts,
     tables: &[Layout],
 ) -> Result<(Vec<Chart>, Vec<String>)> {
-    canvas::register()?;
-    let chart = |(name, part, pick): picks::Drawing| -> Result<Result<Chart, [String; 2]>> {
+    let chart = |(name, part, pick): picks::Drawing| {
         let names = file_names(&name);
         let drawn = pick.and_then(|(finding, form)| {
             Some((finding, form.canvas(&theme::LIGHT)?, form.canvas(&theme::DARK)?))
         });
-        let Some((finding, light, dark)) = drawn else { return Ok(Err(names)) };
-        let [svg, dark_svg] = names;
-        let files = [(svg, light.svg()?), (dark_svg, dark.svg()?)];
-        Ok(Ok(Chart { name, title: light.title, finding, part, files }))
+        let Some((finding, light, dark)) = drawn else { return Err(names) };
+        let files = names.into_iter().zip([light.svg(), dark.svg()]).collect();
+        Ok(Chart { name, title: light.title, finding, part, files })
     };
-    let all = picks::all(matrix, charts, tables)?.into_par_iter().map(chart);
-    let all: Vec<_> = all.collect::<Result<_>>().context("drawing the charts")?;
+    let all: Vec<_> = picks::all(matrix, charts, tables)?.into_iter().map(chart).collect();
     let absent = all.iter().filter_map(|chart| chart.as_ref().err().cloned()).flatten().collect();
     Ok((all.into_iter().flatten().collect(), absent))
 }

@@ -1,9 +1,9 @@
 //! Rows of points: the values of a table's row or a chart's bars.
 
+use crate::markdown::{code, markdown};
 use crate::units;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::estimate::of_values;
 use touchstone_record::expression::evaluate;
 use touchstone_record::{
@@ -66,7 +66,6 @@ impl<'a> Row<'a> {
         Self { experiment, place, points: BTreeMap::from([(Vec::new(), (String::new(), points))]) }
     }
 
-    /// The executor.
     pub(crate) fn executor(&self) -> Option<Executor> {
         self.place.executor()
     }
@@ -187,7 +186,6 @@ pub(crate) fn filled(text: &str, value: &dyn Fn(&str) -> Option<String>) -> Opti
     Some(result + rest)
 }
 
-/// A number as it is shown.
 pub(crate) fn shown(as_shown: Shown, value: &Estimate) -> String {
     let number = value.median;
     let whole = |number: f64| number.max(0.0).round() as u64;

@@ -1,7 +1,7 @@
 //! The top of the page, which needs no script.
 
 use crate::matrix::Matrix;
-use crate::picks::Pick;
+use crate::rank::Pick;
 use crate::units::{MARK, count, grouped, percent, time_with_interval};
 use std::fmt::Write;
 use touchstone_record::escape::html;

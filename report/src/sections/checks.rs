@@ -2,11 +2,10 @@
 
 use super::source;
 use crate::checks::{Checked, Checks};
-use crate::markdown::{NOTHING, Table, details};
+use crate::markdown::{NOTHING, Table, code, details, markdown};
 use crate::units::{count, grouped, joined};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Check, Finding, Outcome, without_offset};
 
 /// Outcomes with mark, name and explanation, the one that decides a table's cell first.
@@ -20,7 +19,6 @@ const MARKS: [(Outcome, &str, &str, &str); 7] = [
     (Outcome::Refused, "–", "refused by the executor", ""),
 ];
 
-/// The section of a check; nothing where it was not run.
 pub(crate) fn section(checks: &Checks, check: Check) -> String {
     let print = |checked: Checked<'_>| match check {
         Check::Conformance => conformance(&checked),

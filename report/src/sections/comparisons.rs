@@ -4,12 +4,11 @@
 
 use super::function;
 use crate::Records;
-use crate::markdown::Table;
+use crate::markdown::{Table, code, markdown};
 use crate::rank::Noise;
 use crate::units::{self, count, joined, percent, ratio_with_interval};
 use indexmap::IndexMap;
 use touchstone_record::compare::{self, Judged, MARGIN, Verdict};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Book, Contender, Match, Purpose};
 
 /// A comparison with what it says.

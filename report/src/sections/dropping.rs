@@ -3,13 +3,12 @@
 
 use crate::Records;
 use crate::experiment::capital;
-use crate::markdown::Table;
+use crate::markdown::{Table, code, markdown};
 use crate::units::median;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use touchstone_executor::MemoryFrom;
 use touchstone_record::compare::{CALL, Race, fastest, page_size, races};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Executor, Experiment, Place, PointBook, preference};
 
 pub(crate) fn section(records: &Records) -> String {

@@ -1,11 +1,10 @@
 //! The machine and the tools of the run.
 
 use crate::Records;
-use crate::markdown::{NOTHING, Table};
+use crate::markdown::{NOTHING, Table, code, markdown};
 use crate::matrix::Matrix;
 use crate::units::{count, grouped, percent};
 use std::collections::BTreeMap;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Header, Sampling};
 
 /// Machine, versions, guests, sampling, and what of the record file was left out.
@@ -32,7 +31,6 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     )
 }
 
-/// A table of names and values.
 fn table<N: AsRef<str>>(
     headings: [&str; 2],
     rows: impl IntoIterator<Item = (N, String)>,

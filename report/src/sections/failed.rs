@@ -1,11 +1,10 @@
 //! The cells without a time, by reason.
 
-use crate::markdown::{Table, below};
+use crate::markdown::{Table, below, code, markdown};
 use crate::units::{count, joined};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Book, Refusal, Status};
 
 /// More strategies or places than these are counted, not named.

@@ -2,14 +2,12 @@
 //! what it takes from the kernel.
 
 use super::source;
-use crate::markdown::{Table, below};
+use crate::markdown::{Table, below, code};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::units::{self, grouped};
 use indexmap::IndexMap;
-use touchstone_record::escape::code;
 use touchstone_record::{COUNTS, Metric, Role};
 
-/// Parts of a call.
 const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
 
 /// The steps before the first call, which depend on the guest and not on the case.

@@ -14,9 +14,8 @@ pub(super) mod swap;
 pub(super) mod tables;
 pub(super) mod threads;
 
-use super::markdown::Footnotes;
+use super::markdown::{Footnotes, code, markdown};
 use std::fmt::Display;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Header, Refusal};
 
 /// Heading of the counts of operators.

@@ -2,6 +2,7 @@
 
 use super::OPERATORS;
 use super::tables::{heading, time};
+use crate::markdown::code;
 use crate::matrix::{Matrix, Work};
 use crate::tables::{Cause, Layout, Row, number};
 use crate::units::{factor, joined};
@@ -9,7 +10,6 @@ use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use touchstone_executor::Execution;
 use touchstone_record::Estimate;
-use touchstone_record::escape::code;
 
 /// Two values are in an order when their ratio is at least this.
 const APART: f64 = 1.1;

@@ -1,11 +1,11 @@
 //! The effective settings of each executor, probed after loading.
 
-use crate::markdown::details;
+use crate::markdown::{code, details, markdown};
 use crate::units::joined;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
 use touchstone_record::Book;
-use touchstone_record::escape::{code, html, markdown};
+use touchstone_record::escape::html;
 
 /// For each setting, each value with the strategies that have it on some guest.
 type Settings = BTreeMap<String, BTreeMap<String, BTreeSet<Strategy>>>;

@@ -1,14 +1,12 @@
 //! The parts of a call on a clean instance, computed from other calls: the call and a no-op,
 //! each on a clean and on a used instance, and a call that only takes the input.
 
-use crate::markdown::{Table, below};
+use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::tables::{Panel, Shares};
 use crate::units::{median, percent, times};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Estimate, Metric};
 
-/// Parts of a call.
 const PARTS: [&str; 4] =
     ["instance and call", "first touches and cleaning", "taking the input", "the guest's work"];
 

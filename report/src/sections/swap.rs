@@ -1,9 +1,8 @@
 //! Hot swap: what changing the module costs, and what callers see of it.
 
 use super::comparisons::{Row, legend, of};
-use crate::markdown::Table;
+use crate::markdown::{Table, code};
 use crate::units::{marked, ratio_with_interval, time};
-use touchstone_record::escape::code;
 use touchstone_record::{Book, Executor, Means, Purpose};
 
 pub(crate) fn section(book: Option<&Book>) -> String {

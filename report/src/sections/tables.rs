@@ -2,11 +2,10 @@
 
 use super::{OPERATORS, function, order, refused};
 use crate::Content;
-use crate::markdown::{Footnotes, NOTHING, Table};
+use crate::markdown::{Footnotes, NOTHING, Table, below, in_cell, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::tables::{Layout, Row};
 use crate::units::{self, grouped, joined};
-use touchstone_record::escape::{in_cell, markdown};
 use touchstone_record::{Estimate, Metric};
 
 /// A table with what it shows, its footnotes, and where it differs from what was published.
@@ -38,13 +37,26 @@ pub(crate) fn is_among_threads(content: &Content<'_>, layout: &Layout) -> bool {
         && layout.rows.iter().all(|row| !row.warm && is_published(row) && has_threads(row))
 }
 
+/// Tables that were published elsewhere, in their own form: ours above theirs.
+pub(crate) fn documents(content: &Content<'_>) -> String {
+    let layouts = content.pages.documents.iter();
+    let layouts =
+        layouts.filter_map(|name| content.tables.layouts.iter().find(|own| own.name == *name));
+    let tables: String = layouts.map(|layout| brief(content, layout)).collect();
+    let text = "## Published tables, then and now\n\nOur median stands above the published value, \
+                which is in italics; `///` was a gap. Ratios within a line can be compared. Times \
+                cannot, because machines, versions and guests differ. The linked pages have \
+                intervals and the causes of differences.";
+    below(text, &tables)
+}
+
 /// The rows that were published, with medians alone, and a link to the whole table.
-pub(crate) fn brief(content: &Content<'_>, layout: &Layout) -> String {
-    let matrix = content.matrix;
+fn brief(content: &Content<'_>, layout: &Layout) -> String {
     let rows = layout.rows.iter().filter(|row| is_published(row)).cloned().collect();
     let layout = &Layout { rows, ..layout.clone() };
-    let table = table(matrix, layout, |executor, row| {
-        time(matrix, executor, row).map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
+    let table = table(content.matrix, layout, |executor, row| {
+        let time = time(content.matrix, executor, row);
+        time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
     });
     let link = content.link(|page| page.tables.contains(&layout.name));
     format!("### {}\n\n{link}\n\n{table}", markdown(&layout.title))

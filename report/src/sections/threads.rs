@@ -1,12 +1,11 @@
 //! Times on one and on several threads, of every executor on the guests of the overview.
 
 use super::refused;
-use crate::markdown::{Footnotes, Table};
+use crate::markdown::{Footnotes, Table, code, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::units::{count, joined, time_with_interval, times};
 use std::collections::BTreeSet;
 use touchstone_record::Status;
-use touchstone_record::escape::{code, markdown};
 
 pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     // A run on one thread has all its times here.

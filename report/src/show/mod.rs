@@ -177,9 +177,7 @@ pub fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
     parts.join("\n")
 }
 
-/// A line of a table.
 struct Line {
-    /// The heading of the table.
     table: String,
     /// Headings, and `true` where numbers stand below them.
     columns: Vec<(String, bool)>,

@@ -2,11 +2,10 @@
 
 use crate::Content;
 use crate::checks::Checked;
-use crate::markdown::Table;
+use crate::markdown::{Table, code};
 use crate::pages::Part;
 use crate::units::{count, grouped, joined};
 use std::collections::BTreeSet;
-use touchstone_record::escape::code;
 use touchstone_record::{Check, Outcome};
 
 /// Names of exceptions that are printed; the others are counted.

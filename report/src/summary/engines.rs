@@ -3,11 +3,10 @@
 use super::{failed_assertions, named, verdict};
 use crate::Content;
 use crate::charts::{self, Overall};
-use crate::markdown::Table;
+use crate::markdown::{Table, code};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::rank::fastest;
 use crate::units::{self, prose_list, time};
-use touchstone_record::escape::code;
 use touchstone_record::{Metric, Role};
 
 pub(super) fn section(content: &Content<'_>) -> String {

@@ -1,10 +1,9 @@
 //! The environment in short, how to reproduce the page, and the detailed pages.
 
 use crate::Content;
-use crate::markdown::Table;
+use crate::markdown::{Table, code, markdown};
 use crate::units::joined;
 use std::collections::BTreeMap;
-use touchstone_record::escape::{code, markdown};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let header = &content.matrix.book.header;

@@ -3,15 +3,14 @@
 use super::{failed_assertions, own};
 use crate::Content;
 use crate::experiment::Row;
-use crate::markdown::{Table, below};
+use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Need;
-use crate::picks::Pick;
+use crate::rank::Pick;
 use crate::units::{self, joined};
 use std::collections::BTreeSet;
 use touchstone_executor::{Execution, Owner};
 use touchstone_record::compare::{self, Judged, MARGIN};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Contender, Purpose};
 
 pub(super) fn section(content: &Content<'_>) -> String {

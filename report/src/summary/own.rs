@@ -1,6 +1,7 @@
 //! Where a strategy of the runtime's own is faster than the advised one of Touchstone's.
 
 use crate::Content;
+use crate::markdown::{code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Part;
 use crate::rank::{fastest, ties};
@@ -8,7 +9,6 @@ use crate::units::{median, prose_list};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_record::compare::{self, CALL, Verdict, page_size, ratio};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Experiment, Place, PointBook};
 
 /// A list of the cases, each with its numbers; empty where there is none.

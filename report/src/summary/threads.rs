@@ -1,11 +1,10 @@
 //! The cost of further threads.
 
 use crate::Content;
-use crate::markdown::{Table, below};
+use crate::markdown::{Table, below, code};
 use crate::pages::Part;
 use crate::units::{self, count};
 use touchstone_record::Role;
-use touchstone_record::escape::code;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;

@@ -1,12 +1,12 @@
 //! The head of the page: where the numbers come from, and five findings.
 
 use crate::Content;
+use crate::markdown::{code, markdown};
 use crate::matrix::Matrix;
 use crate::pages::Finding;
 use crate::units::{self, MARK, count, percent};
 use std::fmt::Write;
 use touchstone_record::compare::{self, MARGIN};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
 use touchstone_record::{Book, Contender, Estimate, Executor, Match, Metric, Purpose};
 

@@ -1,12 +1,11 @@
 //! Real work: a few calls of each suite.
 
 use crate::Content;
-use crate::markdown::{Table, below};
+use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::Work;
 use crate::pages::Group;
 use crate::rank::fastest;
 use crate::units::time_with_reach;
-use touchstone_record::escape::{code, markdown};
 
 /// Rows of a group that are shown.
 const MOST: usize = 8;

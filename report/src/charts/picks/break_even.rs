@@ -2,9 +2,9 @@
 
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::{Fill, Form, Frame, Matrix, Pick, Work};
+use crate::markdown::{code, markdown};
 use crate::tables::charts::{BreakEven, Charts, Named};
 use crate::units;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Estimate, Metric};
 
 /// Points of a line in each power of ten: the lines are curves on these axes.

@@ -2,11 +2,11 @@
 
 use super::super::dumbbells::{Dumbbells, Row};
 use super::{CLEAN_CALL, Fill, Form, Frame, Matrix, Pick, Work, baseline, owners, slower, times};
+use crate::markdown::{code, markdown};
 use crate::rank::fastest;
 use crate::tables::charts::{Charts, Engines, Hue};
 use crate::units::{joined, short};
 use indexmap::IndexMap;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Estimate, Executor};
 
 type Timed<'a> = (&'a Executor, Estimate);

@@ -2,10 +2,10 @@
 
 use super::super::heat::{Heat, Row};
 use super::{Fill, Form, Frame, Matrix, Pick, Work, baseline, short, used};
+use crate::markdown::code;
 use crate::tables::charts::{Charts, Suite, Suites};
 use crate::units::{self, MARK};
 use touchstone_executor::Execution;
-use touchstone_record::escape::code;
 use touchstone_record::{Estimate, Metric};
 
 /// A suite with the means of the engines of the chart.

@@ -3,10 +3,10 @@
 use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::{CLEAN_CALL, Fill, Form, Frame, Matrix, Pick, owners, slower};
+use crate::markdown::{code, markdown};
 use crate::tables::charts::{ChartWork, Charts, Ladder, Named};
 use crate::units::{joined, prose_list, short};
 use touchstone_record::Estimate;
-use touchstone_record::escape::{code, markdown};
 
 pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, ladder: &Ladder) -> Pick {
     let time = |work: &ChartWork, own: &Named| matrix.time(&own.executor, &work.into(), 1);

@@ -31,7 +31,6 @@ pub(super) type Drawing = (String, Option<Part>, Pick);
 /// The axis of most charts.
 const CLEAN_CALL: &str = "Time of one call on a clean instance, median, 1 thread; logarithmic axis";
 
-/// Every chart, in the order of the page.
 pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Drawing>> {
     let of_summary = |name: &str, pick: Pick| (name.to_owned(), None, pick);
     let ladder = charts.ladder.as_ref().and_then(|own| ladder::pick(matrix, charts, own));

@@ -2,11 +2,11 @@
 
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::{Fill, Form, Frame, Pick};
+use crate::markdown::code;
 use crate::tables::charts::Charts;
 use crate::units;
 use std::collections::BTreeSet;
 use touchstone_record::compare::{Verdict, crossings, drops, fastest, page_size, ratio};
-use touchstone_record::escape::code;
 use touchstone_record::{
     Dimension, Estimate, Executor, Experiment, PAGE, Place, PointBook, PointChart,
 };
@@ -84,7 +84,6 @@ pub(super) fn pick(
 }
 
 impl<'a> Course<'a> {
-    /// The place of a value of the axis.
     fn at(&self, value: u64) -> Place {
         self.chart.place.clone().with(&self.axis.name, value)
     }
@@ -98,7 +97,6 @@ impl<'a> Course<'a> {
         if self.axis.pages { page_size(value) } else { units::grouped(value.round() as u64) }
     }
 
-    /// The values of the axis at which an executor was measured.
     fn values(&self, executor: &Executor) -> impl Iterator<Item = u64> {
         let wanted = self.chart.place.at(executor);
         let own = self.points.measured().filter(move |points| points.place.has(&wanted));

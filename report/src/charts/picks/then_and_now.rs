@@ -4,12 +4,12 @@
 use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
 use super::{Fill, Form, Frame, Matrix, Pick, Work, times};
+use crate::markdown::{code, markdown};
 use crate::tables::charts::{Charts, ThenAndNow};
 use crate::tables::{self, Column, Layout};
 use crate::units::count;
 use anyhow::{Context, Result};
 use touchstone_record::Estimate;
-use touchstone_record::escape::{code, markdown};
 
 /// A function with the published and our value of each column.
 struct Function<'a> {

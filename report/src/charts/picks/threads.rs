@@ -2,9 +2,9 @@
 
 use super::super::dumbbells::{Dumbbells, Row};
 use super::{Fill, Form, Frame, Matrix, Pick, Work, times};
+use crate::markdown::{code, markdown};
 use crate::tables::charts::{Charts, Hue, Named, Threads};
 use crate::units::{self, short};
-use touchstone_record::escape::{code, markdown};
 
 pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Threads) -> Pick {
     let work = Work::from(&chart.work);
