@@ -207,7 +207,6 @@ fn replay(records: &std::path::Path) -> Result<ExitCode> {
     // Criterion panics where its output is closed; ending is what is meant.
     // SAFETY: no handler is installed, only the default action restored.
     unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) }.context("cannot restore SIGPIPE")?;
-    register_fonts()?;
     let wanted: Vec<CellKey> = serde_json::from_reader(std::io::stdin().lock())
         .context("cannot read which cells were measured")?;
     let (header, lines) =
@@ -269,21 +268,4 @@ fn hand(
             Duration::from_secs_f64(ns * iterations as f64 / 1e9)
         });
     });
-}
-
-/// Criterion draws with the same plotters library as the report, which is built
-/// without the system's fonts: it has to be given the embedded ones.
-fn register_fonts() -> Result<()> {
-    use plotters::style::{FontStyle, register_font};
-    for (style, font) in [
-        (FontStyle::Normal, dejavu::sans::regular()),
-        (FontStyle::Bold, dejavu::sans::bold()),
-        (FontStyle::Italic, dejavu::sans::oblique()),
-        (FontStyle::Oblique, dejavu::sans::oblique()),
-    ] {
-        if register_font("sans-serif", style, font).is_err() {
-            anyhow::bail!("the embedded fonts cannot be read");
-        }
-    }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use touchstone::case;
 use touchstone::files;
 use touchstone::record::{self, Executor, Metric};
 use touchstone_executor::guest::ModuleInfo;
-use touchstone_report::tables::{self, Layout, Row};
+use touchstone_report::tables::{Layout, Row, Tables};
 
 /// A file of tests/published/: rows of fields, the first row being the headings.
 fn copied(name: &str) -> Vec<Vec<String>> {
@@ -57,7 +57,7 @@ fn printed() -> BTreeMap<Place, String> {
 }
 
 fn layouts() -> Vec<Layout> {
-    tables::load_all(files::project("benches/tables")).unwrap().0
+    Tables::load(files::project("benches/tables")).unwrap().layouts
 }
 
 /// The table of 2022, with the guest that stands for Kusama's runtime.

@@ -26,7 +26,6 @@ pub fn engines() -> Vec<Arc<dyn MeasuredEngine>> {
     engines
 }
 
-/// The engine with this name.
 fn named<'a>(
     engines: &'a [Arc<dyn MeasuredEngine>],
     name: &str,

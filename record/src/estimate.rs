@@ -15,6 +15,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A value without an interval and without a mark.
+    #[must_use]
+    pub const fn exact(median: f64) -> Self {
+        Self { median, interval: None, marked: false }
+    }
+
     /// The ends of the interval, or the median where there is none.
     #[must_use]
     pub fn ends(&self) -> (f64, f64) {

@@ -15,7 +15,7 @@ pub fn evaluate(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<
 
 /// `true` if a text is an expression of known names.
 pub(super) fn is_expression(text: &str, is_known: &dyn Fn(&str) -> bool) -> bool {
-    let one = Estimate { median: 1.0, interval: None, marked: false };
+    let one = Estimate::exact(1.0);
     parsed(text, &|name| is_known(name).then_some(one)).is_some()
 }
 
@@ -81,14 +81,14 @@ impl Parser<'_> {
         // `inf` and `nan` would be numbers, too.
         let is_number = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         match name.parse::<f64>() {
-            Ok(median) if is_number => Some(Estimate { median, interval: None, marked: false }),
+            Ok(median) if is_number => Some(Estimate::exact(median)),
             _ => (self.value)(name),
         }
     }
 }
 
 fn both(left: Estimate, right: Estimate, median: f64) -> Estimate {
-    Estimate { median, interval: None, marked: left.marked || right.marked }
+    Estimate { marked: left.marked || right.marked, ..Estimate::exact(median) }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use touchstone_executor::Strategy;
     Deserialize,
     strum::Display,
     strum::EnumIter,
+    strum::EnumString,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

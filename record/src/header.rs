@@ -41,6 +41,12 @@ impl Header {
             && !self.tools.binary.is_empty()
             && self.tools.binary == other.tools.binary
     }
+
+    /// The day on which the run began, as `2026-11-27`.
+    #[must_use]
+    pub fn date(&self) -> &str {
+        self.started_at.split('T').next().unwrap_or_default()
+    }
 }
 
 /// The machine of a run.

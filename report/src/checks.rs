@@ -1,6 +1,7 @@
 //! The findings of `make checks`, check by check.
 
 use super::matrix::Executor;
+use super::units::joined;
 use indexmap::IndexSet;
 use std::collections::BTreeSet;
 use touchstone_record::{Book, Check, Finding, Header, Loaded, Outcome};
@@ -13,9 +14,7 @@ pub(super) struct Checks(Vec<Book>);
 /// One check in one run.
 #[derive(Debug)]
 pub(super) struct Checked<'a> {
-    /// Where the findings come from.
     pub header: &'a Header,
-    /// The findings, in the order of the run.
     pub findings: Vec<&'a Finding>,
 }
 
@@ -32,15 +31,15 @@ impl Checks {
         Some(Checked { header: &book.header, findings: book.findings(check).collect() })
     }
 
-    /// The kinds of state that an executor's calls leak; none where nothing was found.
-    pub(super) fn leaks(&self, executor: &Executor) -> Vec<&str> {
+    /// The kinds of state that an executor's calls leak; empty where nothing was found.
+    pub(super) fn leaks(&self, executor: &Executor) -> String {
         let findings = self.get(Check::Isolation).into_iter().flat_map(|checked| checked.findings);
         let leaks = findings.filter(|finding| {
             finding.number(Outcome::Failed) > 0
                 && finding.engine == executor.engine
                 && finding.strategy.is_none_or(|strategy| strategy == executor.strategy)
         });
-        leaks.map(|finding| finding.name.as_str()).collect()
+        joined(leaks.map(|finding| &finding.name), ", ")
     }
 }
 

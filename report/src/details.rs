@@ -7,14 +7,10 @@ use super::sections::{
 use super::{Content, charts, experiment, origin};
 use crate::pages::{Page, Part};
 use std::fmt::Write;
-use touchstone_record::Check;
 
 /// A detailed page, a whole file.
 pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        text,
+    let mut text = format!(
         "# {}\n\n{} {}. † marks interference. [Summary]({})\n\n",
         page.title,
         page.answers,
@@ -30,18 +26,14 @@ pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
         let _ = write!(text, "{}\n\n", note.trim());
     }
     for name in &page.tables {
-        let own = content.layouts.iter().filter(|layout| layout.name == *name);
-        text.extend(own.map(|layout| {
+        let layouts = content.tables.layouts.iter().filter(|own| own.name == *name);
+        text.extend(layouts.map(|layout| {
             let has_cells =
                 page.parts.contains(&Part::Threads) && tables::is_among_threads(content, layout);
-            if has_cells {
-                tables::without_cells(content, layout)
-            } else {
-                tables::section(content.matrix, layout)
-            }
+            tables::section(content, layout, !has_cells)
         }));
-        let own = content.shares.iter().filter(|shares| shares.name == *name);
-        text.extend(own.map(|shares| shares::section(content.matrix, shares)));
+        let shares = content.tables.shares.iter().filter(|own| own.name == *name);
+        text.extend(shares.map(|shares| shares::section(content.matrix, shares)));
     }
     format!("<!-- Made by: make report. Edits are lost. -->\n\n{}\n", text.trim_end())
 }
@@ -54,17 +46,13 @@ fn part(content: &Content<'_>, part: &Part) -> String {
         Part::Phases => metrics::phases(matrix),
         Part::Counts => metrics::kernel(matrix),
         Part::Comparisons => comparisons::section(records),
-        Part::Swap => swap::section(records.swaps.as_ref()),
+        Part::Swap => swap::section(records.swaps()),
         Part::Dropping => dropping::section(records),
+        Part::Check(check) => checks::section(&records.checks, *check),
         Part::Experiment(name) => {
             let own = records.experiments.iter().find(|own| own.name == *name);
-            own.map_or_else(String::new, |own| experiment::section(own, records.book(own)))
+            own.map_or_else(String::new, |own| experiment::section(own, records.book(&own.records)))
         }
-        Part::Conformance => checks::section(&records.checks, Check::Conformance),
-        Part::Features => checks::section(&records.checks, Check::Features),
-        Part::Isolation => checks::section(&records.checks, Check::Isolation),
-        Part::Hostile => checks::section(&records.checks, Check::Hostile),
-        Part::Survival => checks::section(&records.checks, Check::Survival),
         Part::Environment => environment::section(matrix),
         Part::Refusals => failed::section(matrix.book),
         Part::Settings => settings::section(matrix.book),

@@ -15,7 +15,6 @@ mod matrix;
 mod origin;
 mod page;
 pub mod pages;
-mod picks;
 mod rank;
 mod sections;
 pub mod show;
@@ -23,14 +22,14 @@ mod summary;
 pub mod tables;
 pub mod units;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use checks::Checks;
 use matrix::Matrix;
 use pages::{Pages, Part};
 use rank::Noise;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tables::{Layout, Shares};
+use tables::Tables;
 use touchstone_record::files::{self, FilePath};
 use touchstone_record::{
     self as record, BENCH, Book, CHECKS, COUNTS, Experiment, Loaded, PEERS, PointBook, SWAPS,
@@ -116,29 +115,22 @@ pub struct Written {
 /// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
 /// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
-    check_folders(options)?;
+    let folders = [("page", &options.page), ("charts", &options.images)];
+    for (what, path) in folders.into_iter().chain([("detailed pages", &options.pages)]) {
+        let folder = files::folder_of(path);
+        let missing = folder.display();
+        ensure!(
+            folder.exists(),
+            "cannot write the {what}: there is no folder {missing}; make it first"
+        );
+    }
     let (files, report) = plan(options)?;
-    let staged = files.iter().map(|(path, content)| files::stage(path, content));
+    let staged = files.iter().map(|(path, content)| files::stage(path, content.as_bytes()));
     let staged: Vec<files::Staged> = staged.collect::<Result<_>>()?;
     staged.into_iter().try_for_each(files::Staged::commit)?;
     let folder = root(options)?;
     report.removed.iter().try_for_each(|path| folder.or_elsewhere(path).remove())?;
     Ok(report)
-}
-
-/// Checks that the folders to write to are there, or can be made in one that is.
-fn check_folders(options: &Options) -> Result<()> {
-    for (what, path) in [
-        ("the page", &options.page),
-        ("the charts", &options.images),
-        ("the detailed pages", &options.pages),
-    ] {
-        let folder = files::folder_of(path);
-        if !folder.exists() {
-            bail!("cannot write {what}: there is no folder {}; make it first", folder.display());
-        }
-    }
-    Ok(())
 }
 
 /// Makes the report in memory and names the files on disk that differ from it: changed by
@@ -151,7 +143,7 @@ pub fn check(options: &Options) -> Result<Written> {
     let (files, mut report) = plan(options)?;
     report.files.clear();
     for (path, content) in files {
-        if files::read(&path)?.as_deref() != Some(content.as_slice()) {
+        if files::read(&path)?.as_deref() != Some(content.as_bytes()) {
             report.files.push(path.path().to_owned());
         }
     }
@@ -163,14 +155,12 @@ pub fn check(options: &Options) -> Result<Written> {
 struct Records {
     bench: Book,
     noise: Noise,
-    peers: Option<Book>,
-    swaps: Option<Book>,
-    /// The declarations of experiments, and their records by file.
     experiments: Vec<Experiment>,
+    /// The runs of the other files but that of the checks, by file.
     books: BTreeMap<String, Book>,
-    counts: Option<Book>,
     checks: Checks,
     older_runs: usize,
+    /// The lines that could not be read, of the benchmarks' file first.
     skipped: Vec<(PathBuf, Vec<Skipped>)>,
 }
 
@@ -188,15 +178,11 @@ impl Records {
             path if path.path() == records.path() || !path.exists() => Ok(Loaded::default()),
             path => read(&path),
         };
-        let [peers, swaps, counts] =
-            [PEERS, SWAPS, COUNTS].map(&mut beside).map(|loaded| loaded.map(Loaded::newest));
-        let (peers, swaps, counts) = (peers?, swaps?, counts?);
         let mut books = BTreeMap::new();
-        for file in experiments.iter().map(|experiment| &experiment.records) {
-            if file == SWAPS {
-                books.extend(swaps.clone().map(|book| (file.clone(), book)));
-            } else if !books.contains_key(file) {
-                books.extend(beside(file)?.newest().map(|book| (file.clone(), book)));
+        let declared = experiments.iter().map(|own| own.records.as_str());
+        for file in [PEERS, SWAPS, COUNTS].into_iter().chain(declared) {
+            if !books.contains_key(file) {
+                books.extend(beside(file)?.newest().map(|book| (file.to_owned(), book)));
             }
         }
         let checks = Checks::of(beside(CHECKS)?);
@@ -209,39 +195,28 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        Ok(Self {
-            bench,
-            noise,
-            peers,
-            swaps,
-            experiments,
-            books,
-            counts,
-            checks,
-            older_runs,
-            skipped,
-        })
+        Ok(Self { bench, noise, experiments, books, checks, older_runs, skipped })
     }
 
-    /// The run of an experiment.
-    fn book(&self, experiment: &Experiment) -> Option<&Book> {
-        self.books.get(&experiment.records)
+    fn book(&self, file: &str) -> Option<&Book> {
+        self.books.get(file)
     }
 
-    /// An experiment by name, with its points.
+    fn peers(&self) -> Option<&Book> {
+        self.book(PEERS)
+    }
+
+    fn swaps(&self) -> Option<&Book> {
+        self.book(SWAPS)
+    }
+
     fn experiment(&self, name: &str) -> Option<(&Experiment, &PointBook)> {
         let experiment = self.experiments.iter().find(|own| own.name == name)?;
         Some((experiment, self.points(experiment)?))
     }
 
-    /// The points of an experiment.
     fn points(&self, experiment: &Experiment) -> Option<&PointBook> {
-        self.book(experiment)?.points.get(&experiment.name)
-    }
-
-    /// The lines of the file of the benchmarks that could not be read.
-    fn skipped_of_bench(&self) -> &[Skipped] {
-        self.skipped.first().map_or(&[], |(_, lines)| lines)
+        self.book(&experiment.records)?.points.get(&experiment.name)
     }
 }
 
@@ -251,8 +226,7 @@ fn root(options: &Options) -> Result<FilePath> {
     FilePath::within(files::folder_of(&options.page))
 }
 
-/// Paths and contents.
-type Files = Vec<(FilePath, Vec<u8>)>;
+type Files = Vec<(FilePath, String)>;
 
 /// A report before any of it is on disk: the content of its files, and what it is made of.
 fn plan(options: &Options) -> Result<(Files, Written)> {
@@ -261,54 +235,52 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let experiments = Experiment::all(at(&options.experiments))?;
     let records = Records::read(&at(&options.records), experiments)?;
     let matrix = Matrix::of(&records);
-    let explanations = gate::Explanations::load(at(&options.explanations))?;
-    let gate = gate::check(&records.bench, records.peers.as_ref(), &explanations);
+    let explanations = gate::Explanation::load(at(&options.explanations))?;
+    let gate = gate::check(&records.bench, records.peers(), explanations);
     if !options.draft {
         gate.publish()?;
     }
-    let (layouts, shares) = tables::load_all(at(&options.tables))?;
-    let pages = Pages::load(at(&options.division), &layouts, &shares, &records.experiments)?;
+    let tables = Tables::load(at(&options.tables))?;
+    let pages = Pages::load(at(&options.division), &tables, &records.experiments)?;
     let shown = tables::charts::load(at(&options.charts))?;
-    let charts = charts::draw(&matrix, &shown, &layouts)?;
-    let picks = picks::all(&matrix, &pages);
+    let (charts, absent) = charts::draw(&matrix, &shown, &tables.layouts)?;
+    let picks = rank::picks(&matrix, &pages);
+    let folder = files::folder_of(&options.page);
     let content = Content {
         picks: &picks,
         matrix: &matrix,
         gate: &gate,
         pages: &pages,
-        layouts: &layouts,
-        shares: &shares,
+        tables: &tables,
         charts: &charts,
         shown: &shown,
-        images: from_page(options, &options.images),
-        images_of_details: from_details(options),
-        folder: from_page(options, &options.pages),
-        back: back_to_page(options),
+        images: way(folder, &options.images, "/"),
+        images_of_details: way(&options.pages, &options.images, "/"),
+        folder: way(folder, &options.pages, "/"),
+        back: way(&options.pages, &options.page, ""),
     };
     let page = place(&at(&options.page), &summary::text(&content))?;
     // The README has no place for broken rules: it shows only what may be published.
     let readme = options.readme.as_ref().filter(|_| gate.publish().is_ok()).map(|path| {
         let path = at(path);
         let text = place(&path, &summary::findings(&content))?;
-        anyhow::Ok((path, text.into_bytes()))
+        anyhow::Ok((path, text))
     });
     let readme = readme.transpose()?;
-    let details = pages.pages.iter().map(|page| {
-        let text = details::text(&content, page).into_bytes();
-        (at(&options.pages).join(format!("{}.md", page.file)), text)
-    });
+    let detailed = |name: &str| at(&options.pages).join(name);
+    let details = pages.pages.iter();
+    let details = details
+        .map(|page| (detailed(&format!("{}.md", page.file)), details::text(&content, page)))
+        .chain(readme)
+        .chain([(detailed(html::FILE), html::page(&matrix, &picks)?), (at(&options.page), page)]);
     let details: Files = details.collect();
-    let interactive = html::page(&matrix, &picks)?;
     let image = |file: String| at(&options.images).join(file);
-    let absent =
-        charts::absent(&shown, &records.experiments, &charts).map(image).filter(FilePath::exists);
-    let removed = absent.map(|path| path.path().to_owned()).collect();
+    let removed = absent.into_iter().map(image).filter(FilePath::exists);
+    let removed = removed.map(|path| path.path().to_owned()).collect();
     let charts = charts.into_iter().flat_map(|chart| chart.files);
-    let mut files: Files = charts.map(|(file, content)| (image(file), content)).collect();
-    files.extend(details.into_iter().chain(readme));
-    files.push((at(&options.pages).join(html::FILE), interactive.into_bytes()));
-    files.push((at(&options.page), page.into_bytes()));
-    let books = [Some(&records.bench), records.peers.as_ref(), records.swaps.as_ref()];
+    let charts = charts.map(|(file, content)| (image(file), content));
+    let files: Files = charts.chain(details).collect();
+    let books = [Some(&records.bench), records.peers(), records.swaps()];
     let report = Written {
         files: files.iter().map(|(path, _)| path.path().to_owned()).collect(),
         removed,
@@ -330,32 +302,17 @@ fn place(path: &FilePath, body: &str) -> Result<String> {
         .with_context(|| format!("cannot place the report in {path}"))
 }
 
-/// The way from the page to a folder, with a slash at its end. Folders that do not lie
-/// below the page's (`BENCHMARK.md` lies in `.`) are named as they were given.
-fn from_page(options: &Options, folder: &Path) -> String {
-    let below = folder.strip_prefix(files::folder_of(&options.page));
-    let below = below.or_else(|_| folder.strip_prefix(".")).unwrap_or(folder).to_string_lossy();
-    let below = below.replace('\\', "/");
-    if below.is_empty() { below } else { format!("{}/", below.trim_end_matches('/')) }
-}
-
-/// The way from a detailed page to the charts, with a slash at its end. Folders that do not lie
-/// beside each other are named as they were given.
-fn from_details(options: &Options) -> String {
-    let images = &options.images;
-    match images.file_name().filter(|_| options.pages.parent() == images.parent()) {
-        Some(name) => format!("../{}/", name.to_string_lossy()),
-        None => format!("{}/", images.display()),
-    }
-}
-
-/// The way from a detailed page to the page.
-fn back_to_page(options: &Options) -> String {
-    let is_beside = options.pages.parent() == options.page.parent();
-    match options.page.file_name().filter(|_| is_beside) {
+/// The way from a folder to a file, or to a folder with `end` behind it: below the folder or
+/// beside it. Others are named as they were given.
+fn way(from: &Path, to: &Path, end: &str) -> String {
+    let below = to.strip_prefix(from);
+    let is_beside = from.file_name().is_some() && from.parent() == to.parent();
+    let way = match to.file_name().filter(|_| is_beside && below.is_err()) {
         Some(name) => format!("../{}", name.to_string_lossy()),
-        None => options.page.display().to_string(),
-    }
+        None => below.or_else(|_| to.strip_prefix(".")).unwrap_or(to).to_string_lossy().into(),
+    };
+    let way = way.replace('\\', "/");
+    if way.is_empty() { way } else { way.trim_end_matches('/').to_owned() + end }
 }
 
 /// The input of all pages.
@@ -363,9 +320,8 @@ struct Content<'a> {
     matrix: &'a Matrix<'a>,
     gate: &'a gate::Gate,
     pages: &'a Pages,
-    picks: &'a [picks::Pick<'a>],
-    layouts: &'a [Layout],
-    shares: &'a [Shares],
+    picks: &'a [rank::Pick<'a>],
+    tables: &'a Tables,
     charts: &'a [charts::Chart],
     shown: &'a tables::charts::Charts,
     /// The way from the page to the charts, with a slash at its end.
@@ -379,25 +335,17 @@ struct Content<'a> {
 }
 
 impl Content<'_> {
-    /// A link from the page to a detailed page.
     fn link_named(&self, file: &str, title: &str) -> String {
         format!("[{title}]({}{file}.md)", self.folder)
     }
 
-    /// A link with "Details" as its text.
-    fn link(&self, file: &str) -> String {
-        self.link_named(file, "Details")
+    /// A link to the first page that holds something; nothing where none does.
+    fn link(&self, holds: impl Fn(&pages::Page) -> bool) -> String {
+        let page = self.pages.pages.iter().find(|page| holds(page));
+        page.map_or_else(String::new, |page| self.link_named(&page.file, "Details"))
     }
 
-    /// A link to the page of a part; nothing where it is on none.
     fn link_to_part(&self, part: &Part) -> String {
-        let page = self.pages.pages.iter().find(|page| page.parts.contains(part));
-        page.map_or_else(String::new, |page| self.link(&page.file))
-    }
-
-    /// A link to the page of a table; nothing where it is on none.
-    fn link_to_table(&self, name: &str) -> String {
-        let page = self.pages.pages.iter().find(|page| page.tables.iter().any(|own| own == name));
-        page.map_or_else(String::new, |page| self.link(&page.file))
+        self.link(|page| page.parts.contains(part))
     }
 }

@@ -2,7 +2,8 @@
 
 use indexmap::IndexSet;
 use std::fmt::Write;
-use touchstone_record::escape::markdown;
+
+pub(super) use touchstone_record::escape::{code, in_cell, markdown};
 
 /// The cell without a value.
 pub(super) const NOTHING: &str = "–";
@@ -57,10 +58,22 @@ impl Table {
         self.text.push('\n');
     }
 
+    /// Adds a row unless none of its cells has a value.
+    pub(super) fn row_of_some(&mut self, first: impl AsRef<str>, others: &[Option<String>]) {
+        if others.iter().any(Option::is_some) {
+            self.row(first, others.iter().cloned());
+        }
+    }
+
     /// The whole table, with an empty line after it. Empty if it has no rows.
     pub(super) fn finish(self) -> String {
         if self.has_rows { self.text + "\n" } else { String::new() }
     }
+}
+
+/// Text with a table or a list below it; empty where that is empty.
+pub(super) fn below(text: &str, table: &str) -> String {
+    if table.is_empty() { String::new() } else { format!("{text}\n\n{table}") }
 }
 
 /// A fold that is closed at first, with a summary in HTML; nothing where there is nothing in it.

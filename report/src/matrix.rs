@@ -2,28 +2,22 @@
 //! made of. No case, guest or engine is named here; the run's header says which is which.
 
 use super::Records;
-use crate::pages::Call;
+use crate::markdown::code;
 use crate::tables::Row;
 use crate::tables::charts::ChartWork;
+use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
 use touchstone_executor::{Execution, Owner};
-use touchstone_record::{Book, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
+use touchstone_record::{Book, COUNTS, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
 
 pub(super) use touchstone_record::Executor;
 
 /// A case on a guest.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Work {
-    /// Guest module.
-    pub guest: String,
-    /// Case.
-    pub case: String,
-}
-
-impl From<&Call> for Work {
-    fn from(call: &Call) -> Self {
-        Self { guest: call.guest.clone(), case: call.case.clone() }
-    }
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Work {
+    pub(crate) guest: String,
+    pub(crate) case: String,
 }
 
 impl From<&ChartWork> for Work {
@@ -39,9 +33,13 @@ impl From<&Row> for Work {
 }
 
 impl Work {
-    /// The work of a cell.
-    pub(super) fn of(cell: &CellKey) -> Self {
+    fn of(cell: &CellKey) -> Self {
         Self { guest: cell.guest.clone(), case: cell.case.clone() }
+    }
+
+    /// Both names, Markdown.
+    pub(super) fn names(&self) -> String {
+        format!("{} on {}", code(&self.case), code(&self.guest))
     }
 }
 
@@ -50,9 +48,7 @@ impl Work {
 /// them, guests and cases by their place in the header, the guests of the overview first.
 #[derive(Debug, Clone)]
 pub(super) struct Matrix<'a> {
-    /// All record files.
     pub records: &'a Records,
-    /// The run.
     pub book: &'a Book,
     /// The time of one call of each timed cell, ns.
     calls: HashMap<&'a CellKey, Estimate>,
@@ -64,12 +60,10 @@ pub(super) struct Matrix<'a> {
     pub works: Vec<Work>,
 }
 
-/// The state of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell<'a> {
     /// The time of one call, ns.
     Timed(Estimate),
-    /// Why there is none.
     Refused(&'a Refusal),
     /// It was not part of the run.
     Absent,
@@ -88,10 +82,7 @@ impl<'a> Matrix<'a> {
             // Nothing that is called takes no time.
             (metric != Metric::Call || value.median > 0.0).then_some((cell, value))
         };
-        Self::with(records, book, book.cells.keys().filter_map(value).collect())
-    }
-
-    fn with(records: &'a Records, book: &'a Book, calls: HashMap<&'a CellKey, Estimate>) -> Self {
+        let calls: HashMap<&CellKey, Estimate> = book.cells.keys().filter_map(value).collect();
         let executors: BTreeSet<Executor> = calls.keys().map(|cell| cell.executor()).collect();
         let mut threads: HashMap<Work, BTreeSet<usize>> = HashMap::new();
         for cell in calls.keys() {
@@ -102,12 +93,14 @@ impl<'a> Matrix<'a> {
         Self { records, book, calls, threads, executors: executors.into_iter().collect(), works }
     }
 
-    /// How many cells have a time, and how many of these times are marked.
-    pub(super) fn counts(&self) -> (usize, usize) {
-        (self.calls.len(), self.calls.values().filter(|call| call.marked).count())
+    /// How many cells have a time, and how many of these times are marked, as a number and as a
+    /// share.
+    pub(super) fn counts(&self) -> (usize, usize, f64) {
+        let (cells, marked) = (self.calls.len(), self.calls.values().filter(|call| call.marked));
+        let marked = marked.count();
+        (cells, marked, marked as f64 / cells.max(1) as f64)
     }
 
-    /// The state of a cell.
     pub(super) fn cell(&self, executor: &Executor, work: &Work, threads: usize) -> Cell<'a> {
         let key = executor.cell(&work.case, &work.guest, threads);
         match (self.calls.get(&key), self.book.refusal(&key)) {
@@ -136,17 +129,19 @@ impl<'a> Matrix<'a> {
     /// How many times longer a call takes on several threads than on one: their number over the
     /// [scaling](Self::scaling).
     pub(super) fn slow_down(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
-        let Estimate { median, interval, marked } = self.scaling(of, work, threads)?;
-        let over = |scaling: f64| threads as f64 / scaling;
-        let interval = interval.map(|(low, high)| (over(high), over(low)));
-        Some(Estimate { median: over(median), interval, marked })
+        let scaling = self.scaling(of, work, threads)?;
+        let threads = threads as f64;
+        Some(
+            Estimate { interval: Some((threads, threads)), ..Estimate::exact(threads) }
+                .over(scaling),
+        )
     }
 
     /// Operators that the guest executes in one call, the first on a clean instance or a later
     /// one. `None` where nobody counted them for the same guest.
     pub(super) fn operators(&self, work: &Work, warm: bool) -> Option<u64> {
         let metric = if warm { Metric::WarmOperators } else { Metric::Operators };
-        let counts = &self.records.counts.as_ref()?.counts;
+        let counts = &self.records.book(COUNTS)?.counts;
         let counted = counts.get(&(work.case.clone(), work.guest.clone()))?;
         let is_same = self.facts(work)?.guest_sha256 == counted.guest_sha256;
         counted.metrics.get(&metric).copied().filter(|_| is_same)
@@ -176,24 +171,18 @@ impl<'a> Matrix<'a> {
         self.threads(work).last().copied()
     }
 
-    /// The header's facts about a work.
-    pub(super) fn facts(&self, work: &Work) -> Option<&'a WorkFacts> {
+    fn facts(&self, work: &Work) -> Option<&'a WorkFacts> {
         self.book.work(&work.case, &work.guest)
-    }
-
-    /// The part that a work plays.
-    pub(super) fn role(&self, work: &Work) -> Option<Role> {
-        self.facts(work).and_then(|facts| facts.role)
-    }
-
-    /// The works that play a part, in the order of the tables.
-    pub(super) fn works_of(&self, role: Role) -> impl Iterator<Item = &Work> {
-        self.works.iter().filter(move |work| self.role(work) == Some(role))
     }
 
     /// The first work that plays a part, the first guest's where it has one.
     pub(super) fn main_work(&self, role: Role) -> Option<&Work> {
-        self.works_of(role).next()
+        let role_of = |work: &&Work| self.facts(work).and_then(|facts| facts.role);
+        self.works.iter().find(|work| role_of(work) == Some(role))
+    }
+
+    pub(super) fn main_works(&self, roles: &[Role]) -> Vec<&Work> {
+        roles.iter().filter_map(|role| self.main_work(*role)).collect()
     }
 
     /// How an engine runs code; `None` where the header does not say.
@@ -217,10 +206,6 @@ impl<'a> Matrix<'a> {
     }
 }
 
-fn is_overview(role: Option<Role>) -> bool {
-    matches!(role, Some(Role::EmptyCall | Role::DirtyMemory))
-}
-
 /// Where a work stands: the guests of the overview first, then guests and cases by their
 /// place in the header, then whatever the header does not know.
 fn place(works: &[WorkFacts], work: &Work) -> impl Ord + use<> {
@@ -228,6 +213,7 @@ fn place(works: &[WorkFacts], work: &Work) -> impl Ord + use<> {
     let of_guest = || places().filter(|(facts, _)| facts.guest == work.guest);
     let own = of_guest().find(|(facts, _)| facts.case == work.case).map(|(_, place)| place);
     let guest = of_guest().map(|(_, place)| place).min();
+    let is_overview = |role| matches!(role, Some(Role::EmptyCall | Role::DirtyMemory));
     let leads = of_guest().any(|(facts, _)| is_overview(facts.role));
     let end = (usize::MAX, usize::MAX);
     (!leads, guest.unwrap_or(end), own.unwrap_or(end), work.clone())

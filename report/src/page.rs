@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 /// The generated part begins with this line.
 pub(super) const BEGIN: &str = "<!-- BEGIN touchstone report -->";
 
-/// The generated part ends with this line.
 pub(super) const END: &str = "<!-- END -->";
 
 /// The generated part, markers included. A marker within the body is text.

@@ -4,42 +4,32 @@
 //! The report itself names no engine, case or guest; those that stand for a question are
 //! named here.
 
+use crate::matrix::Work;
+use crate::tables::Tables;
 use crate::tables::charts::ChartWork;
-use crate::tables::{Layout, Shares};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use strum::{EnumIter, EnumString, IntoEnumIterator};
 use touchstone_executor::{Execution, Owner, Strategy};
 use touchstone_record::data;
 use touchstone_record::files::FilePath;
-use touchstone_record::{Executor, Experiment};
+use touchstone_record::{Check, Executor, Experiment};
 
-/// The division of the report.
+/// The division of the report. `benches/pages.toml` explains the keys, also those below.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Pages {
-    /// Sentences of the verdict, the most important first; the first five with records are
-    /// printed.
     pub(crate) findings: Vec<Finding>,
-    /// Sentences below the table of engines; those with records are printed.
     pub(crate) engines: Vec<Finding>,
-    /// The needs of readers, a row each.
     pub(crate) needs: Vec<Need>,
-    /// The call that stands for real work.
-    pub(crate) payload: Option<Call>,
-    /// Engines whose strategies stand beside each other.
+    pub(crate) payload: Option<Work>,
     pub(crate) ladder: Vec<String>,
-    /// Executors of the table of threads.
     #[serde(deserialize_with = "data::executors")]
     pub(crate) threads: Vec<Executor>,
-    /// Tables of real work.
     pub(crate) work: Vec<Group>,
-    /// Tables that were published elsewhere, in short form; file names without their ending.
     pub(crate) documents: Vec<String>,
-    /// Limits of the numbers, a sentence each.
     pub(crate) limits: Vec<String>,
-    /// The detailed pages, in the order of the index.
     pub(crate) pages: Vec<Page>,
 }
 
@@ -47,26 +37,18 @@ pub(crate) struct Pages {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Finding {
-    /// The sentence. `{subject}` and `{baseline}` stand for the times, `{ratio}` for how many
-    /// times the subject's time the baseline takes, `{interval}` for its 95 % interval.
     pub(crate) text: String,
-    pub(crate) call: Call,
-    /// Threads that make it at the same time.
+    pub(crate) call: Work,
     #[serde(default = "one")]
     pub(crate) threads: usize,
     #[serde(deserialize_with = "data::executor")]
     pub(crate) subject: Executor,
-    /// The baseline; by default the subject on a used instance.
     #[serde(default, deserialize_with = "data::some_executor")]
     pub(crate) baseline: Option<Executor>,
 }
 
-/// A case on a guest.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Call {
-    pub(crate) case: String,
-    pub(crate) guest: String,
+const fn one() -> usize {
+    1
 }
 
 /// A reader's need and its candidates. The fastest candidate is picked.
@@ -74,27 +56,18 @@ pub(crate) struct Call {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
     pub(crate) need: String,
-    /// The call by which the fastest is picked.
-    pub(crate) call: Call,
-    /// The real work that is shown beside; that of all rows when left out.
-    pub(crate) payload: Option<Call>,
-    /// Whose strategies come into question; anybody's when left out.
+    pub(crate) call: Work,
+    pub(crate) payload: Option<Work>,
     pub(crate) owner: Option<Owner>,
-    /// Engines that run code in this way; any when left out.
     pub(crate) execution: Option<Execution>,
-    /// The strategies that come into question; all when left out.
     #[serde(default)]
     pub(crate) strategies: Vec<Strategy>,
-    /// Engines that come into question; all when left out.
     #[serde(default)]
     pub(crate) engines: Vec<String>,
-    /// How to adopt the pick, Markdown.
     pub(crate) adopt: String,
-    /// When not to use it, Markdown.
     pub(crate) avoid: String,
 }
 
-/// Some calls beside each other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Group {
@@ -103,26 +76,21 @@ pub(crate) struct Group {
     pub(crate) page: String,
     pub(crate) engines: Vec<String>,
     pub(crate) rows: Vec<ChartWork>,
-    /// Markdown below the table.
     #[serde(default)]
     pub(crate) note: String,
 }
 
-/// A detailed page.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
     pub(crate) file: String,
     pub(crate) title: String,
-    /// The question that it answers, one sentence.
     pub(crate) answers: String,
-    /// Its parts, in this order, before the tables.
     #[serde(default)]
     pub(crate) parts: Vec<Part>,
-    /// Explanations below the parts, Markdown, a paragraph each.
     #[serde(default)]
     pub(crate) notes: Vec<String>,
-    /// The tables laid out by hand that stand on it; file names without their ending.
+    /// File names without their ending.
     #[serde(default)]
     pub(crate) tables: Vec<String>,
 }
@@ -144,22 +112,15 @@ pub enum Part {
     Swap,
     /// Where dropping written pages is faster than restoring them.
     Dropping,
-    /// The specification's scripts.
-    Conformance,
-    /// Features of WebAssembly by engine.
-    Features,
-    /// State that a call may see of the call before.
-    Isolation,
-    /// Hostile guests.
-    Hostile,
-    /// Runs that are killed.
-    Survival,
     /// Machine, versions, guests and sampling.
     Environment,
     /// Cells without a time.
     Refusals,
     /// Settings in force.
     Settings,
+    /// The findings of a check.
+    #[strum(disabled)]
+    Check(Check),
     /// An experiment, by its name.
     #[strum(disabled)]
     Experiment(String),
@@ -167,28 +128,22 @@ pub enum Part {
 
 impl From<String> for Part {
     fn from(name: String) -> Self {
-        name.parse().unwrap_or(Self::Experiment(name))
+        let check = || name.parse().map(Self::Check);
+        name.parse().or_else(|_| check()).unwrap_or(Self::Experiment(name))
     }
-}
-
-const fn one() -> usize {
-    1
 }
 
 impl Pages {
     /// One page with every part and every table.
-    fn undivided(layouts: &[Layout], shares: &[Shares], experiments: &[Experiment]) -> Self {
-        let tables = layouts.iter().map(|layout| layout.name.clone());
-        let tables = tables.chain(shares.iter().map(|shares| shares.name.clone())).collect();
+    fn undivided(tables: &Tables, experiments: &[Experiment]) -> Self {
+        let experiments = experiments.iter().map(|own| Part::Experiment(own.name.clone()));
         let page = Page {
             file: "details".to_owned(),
             title: "Details".to_owned(),
             answers: "Everything that the records hold.".to_owned(),
-            parts: Part::iter()
-                .chain(experiments.iter().map(|own| Part::Experiment(own.name.clone())))
-                .collect(),
-            notes: Vec::new(),
-            tables,
+            parts: Part::iter().chain(Check::iter().map(Part::Check)).chain(experiments).collect(),
+            tables: tables.names().map(str::to_owned).collect(),
+            ..Page::default()
         };
         Self { pages: vec![page], ..Self::default() }
     }
@@ -201,69 +156,63 @@ impl Pages {
     /// exist, or when a table stands on no page or on two.
     pub(crate) fn load(
         place: impl Into<FilePath>,
-        layouts: &[Layout],
-        shares: &[Shares],
+        tables: &Tables,
         experiments: &[Experiment],
     ) -> Result<Self> {
         let place = place.into();
         if !place.exists() {
-            return Ok(Self::undivided(layouts, shares, experiments));
+            return Ok(Self::undivided(tables, experiments));
         }
         let mut pages: Self = data::read(&place, "the pages")?;
-        pages.add_experiments(experiments);
-        let parts = pages.pages.iter().flat_map(|page| &page.parts);
-        for part in parts {
-            if let Part::Experiment(name) = part {
-                let is_known = experiments.iter().any(|own| own.name == *name);
-                ensure!(is_known, "{place}: there is no part '{name}'");
-            }
-        }
-        let known: BTreeSet<&str> = layouts
-            .iter()
-            .map(|layout| layout.name.as_str())
-            .chain(shares.iter().map(|shares| shares.name.as_str()))
-            .collect();
-        let mut seen = BTreeSet::new();
-        let mut files = BTreeSet::new();
-        for page in &pages.pages {
-            let Page { file, tables, .. } = page;
-            let is_name =
-                !file.is_empty() && file.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-            ensure!(
-                is_name && files.insert(file),
-                "{place}: the file name '{file}' is used twice or is not made of a–z and -"
-            );
-            for table in tables {
-                let page = format!("{place}: the page '{file}'");
-                ensure!(known.contains(table.as_str()), "{page} names no table: '{table}'");
-                ensure!(seen.insert(table.as_str()), "{page} repeats the table '{table}'");
-            }
-        }
-        for table in &pages.documents {
-            ensure!(
-                layouts.iter().any(|layout| layout.name == *table),
-                "{place}: `documents` names no table: '{table}'"
-            );
-        }
-        if let Some(table) = known.difference(&seen).next() {
-            bail!("{place}: the table '{table}' stands on no page");
-        }
-        if let Some(group) = pages.work.iter().find(|group| !files.contains(&group.page)) {
-            bail!("{place}: '{}' names no page: '{}'", group.title, group.page);
+        pages.check(tables, experiments).with_context(|| place.to_string())?;
+        for experiment in experiments {
+            pages.add(experiment);
         }
         Ok(pages)
     }
 
-    /// Adds the experiments that no page names, each to the page that it names itself.
-    fn add_experiments(&mut self, experiments: &[Experiment]) {
-        for experiment in experiments {
-            let part = Part::Experiment(experiment.name.clone());
-            if self.pages.iter().any(|page| page.parts.contains(&part)) {
-                continue;
+    fn check(&self, tables: &Tables, experiments: &[Experiment]) -> Result<()> {
+        let known: BTreeSet<&str> = tables.names().collect();
+        let (mut seen, mut files) = (BTreeSet::new(), BTreeSet::new());
+        for Page { file, parts, tables, .. } in &self.pages {
+            let is_name =
+                !file.is_empty() && file.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+            ensure!(
+                is_name && files.insert(file),
+                "the file name '{file}' is used twice or is not made of a–z and -"
+            );
+            for part in parts {
+                let Part::Experiment(name) = part else { continue };
+                let is_known = experiments.iter().any(|own| own.name == *name);
+                ensure!(is_known, "there is no part '{name}'");
             }
-            if let Some(page) = self.pages.iter_mut().find(|page| page.file == experiment.page) {
-                page.parts.push(part);
+            for table in tables {
+                let is_known = known.contains(table.as_str());
+                ensure!(is_known, "the page '{file}' names no table: '{table}'");
+                let is_new = seen.insert(table.as_str());
+                ensure!(is_new, "the page '{file}' repeats the table '{table}'");
             }
+        }
+        for table in &self.documents {
+            let is_known = tables.layouts.iter().any(|layout| layout.name == *table);
+            ensure!(is_known, "`documents` names no table: '{table}'");
+        }
+        if let Some(table) = known.difference(&seen).next() {
+            bail!("the table '{table}' stands on no page");
+        }
+        if let Some(group) = self.work.iter().find(|group| !files.contains(&group.page)) {
+            bail!("'{}' names no page: '{}'", group.title, group.page);
+        }
+        Ok(())
+    }
+
+    /// Adds an experiment that no page names to the page that it names itself.
+    fn add(&mut self, experiment: &Experiment) {
+        let part = Part::Experiment(experiment.name.clone());
+        let is_named = self.pages.iter().any(|page| page.parts.contains(&part));
+        let page = self.pages.iter_mut().find(|page| page.file == experiment.page);
+        if let Some(page) = page.filter(|_| !is_named) {
+            page.parts.push(part);
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Who is faster, and whether the numbers allow one to say so.
+//! Who is faster, whether the numbers allow one to say so, and the fastest for each need.
 
 use super::matrix::{Executor, Matrix, Work};
+use crate::pages::{Need, Pages};
 use std::collections::BTreeMap;
+use touchstone_executor::Owner;
 use touchstone_record::compare::{self, MARGIN};
 use touchstone_record::estimate::median_of;
 use touchstone_record::{Book, Contender, Estimate, Purpose};
@@ -39,11 +41,9 @@ impl Noise {
     /// The noise floor of a case, as a share: the median over its executors, or over all where
     /// it has none. `None` where no executor was compared with itself.
     pub(super) fn floor(&self, case: &str) -> Option<f64> {
-        let rows = match self.cases.get(case) {
-            Some(own) => own.iter().collect(),
-            None => self.cases.values().flatten().collect::<Vec<_>>(),
-        };
-        median_of(&rows.into_iter().map(|(reach, _)| *reach).collect::<Vec<_>>())
+        let of = |rows: &Vec<(f64, Contender)>| rows.iter().map(|row| row.0).collect::<Vec<f64>>();
+        let all = || self.cases.values().flat_map(of).collect();
+        median_of(&self.cases.get(case).map_or_else(all, of))
     }
 }
 
@@ -77,11 +77,44 @@ pub(super) fn ranking<'a>(
     timed
 }
 
-/// The first of the [`ranking`].
 pub(super) fn fastest<'a>(
     matrix: &'a Matrix<'_>,
     work: &Work,
     wanted: impl Fn(&Executor) -> bool,
 ) -> Option<(&'a Executor, Estimate)> {
     ranking(matrix, work, wanted).into_iter().next()
+}
+
+/// The pick for a need.
+#[derive(Debug)]
+pub(super) struct Pick<'a> {
+    pub need: &'a Need,
+    pub executor: Executor,
+    /// Its time on one thread, ns.
+    pub time: Estimate,
+    /// Number of other candidates that tie with it.
+    pub ties: usize,
+}
+
+/// The picks, in the order of the needs; needs without a candidate are left out.
+pub(super) fn picks<'a>(matrix: &Matrix<'_>, pages: &'a Pages) -> Vec<Pick<'a>> {
+    let pick = |need: &'a Need| {
+        let ranking = ranking(matrix, &need.call, |executor| is_wanted(matrix, need, executor));
+        let ((executor, time), others) = ranking.split_first()?;
+        let floor = matrix.records.noise.floor(&need.call.case);
+        let ties = others.iter().filter(|(_, other)| ties(*time, *other, floor)).count();
+        Some(Pick { need, executor: (*executor).clone(), time: *time, ties })
+    };
+    pages.needs.iter().filter_map(pick).collect()
+}
+
+/// `true` if an executor is a candidate. One that isolates nothing never is.
+fn is_wanted(matrix: &Matrix<'_>, need: &Need, executor: &Executor) -> bool {
+    let runs_so = |wanted| matrix.execution(&executor.engine) == Some(wanted);
+    let is_of = |owner| matrix.is_native(executor) == (owner == Owner::Runtime);
+    !matrix.is_baseline(&executor.engine)
+        && need.execution.is_none_or(runs_so)
+        && need.owner.is_none_or(is_of)
+        && (need.strategies.is_empty() || need.strategies.contains(&executor.strategy))
+        && (need.engines.is_empty() || need.engines.contains(&executor.engine))
 }

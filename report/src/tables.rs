@@ -56,34 +56,26 @@ pub struct Cause {
 /// Tables of the parts of calls.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shares {
-    /// The name of its file, without the ending.
+pub(crate) struct Shares {
     #[serde(skip)]
-    pub name: String,
-    /// Its heading.
-    pub title: String,
-    /// Text above the table, Markdown.
-    pub text: String,
-    /// The executors from above, each written as engine and strategy with `_` between.
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) text: String,
     #[serde(deserialize_with = "executors")]
-    pub executors: Vec<Executor>,
-    /// The calls.
-    pub panels: Vec<Panel>,
+    pub(crate) executors: Vec<Executor>,
+    pub(crate) panels: Vec<Panel>,
 }
 
-/// A call that is taken apart.
+/// A call that is taken apart. It has to be timed on used instances too, with what taking the
+/// input costs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Panel {
-    /// Heading.
-    pub heading: String,
-    /// The guest, as records name it.
-    pub guest: String,
-    /// The case. It has to be timed on used instances too, with what taking the input
-    /// costs.
-    pub case: String,
+pub(crate) struct Panel {
+    pub(crate) heading: String,
+    pub(crate) guest: String,
+    pub(crate) case: String,
     /// The case of the same guest that does nothing.
-    pub noop: String,
+    pub(crate) noop: String,
 }
 
 /// A column of executors.
@@ -140,30 +132,45 @@ pub fn number(text: &str) -> Option<f64> {
     })
 }
 
-/// All that a folder holds, sorted by file name; nothing where there is no folder.
-///
-/// # Errors
-///
-/// When a file cannot be read or is wrong; the message has the line and the
-/// column.
-pub fn load_all(folder: impl Into<FilePath>) -> Result<(Vec<Layout>, Vec<Shares>)> {
-    let folder = folder.into();
-    let (mut tables, mut all) = (Vec::new(), Vec::new());
-    if !folder.exists() {
-        return Ok((tables, all));
+/// The tables of a folder, sorted by file name.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// Executors beside each other.
+    pub layouts: Vec<Layout>,
+    /// Parts of calls.
+    pub(crate) shares: Vec<Shares>,
+}
+
+impl Tables {
+    /// The names of all tables.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let layouts = self.layouts.iter().map(|own| own.name.as_str());
+        layouts.chain(self.shares.iter().map(|own| own.name.as_str()))
     }
-    for place in data::files(&folder, "the tables")? {
-        let name = place.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match data::read(&place, "the table")? {
-            File { table: Some(table), shares: None } => {
-                check(&table).with_context(|| format!("the table {place}"))?;
-                tables.push(Layout { name, ..table });
-            }
-            File { table: None, shares: Some(shares) } => all.push(Shares { name, ..shares }),
-            _ => bail!("{place} must contain either [table] or [shares]"),
+
+    /// Reads a folder; no tables where there is none.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or is wrong; the message has the line and the column.
+    pub fn load(folder: impl Into<FilePath>) -> Result<Self> {
+        let (folder, mut all) = (folder.into(), Self::default());
+        if !folder.exists() {
+            return Ok(all);
         }
+        for place in data::files(&folder, "the tables")? {
+            let name = place.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            match data::read(&place, "the table")? {
+                File { table: Some(table), shares: None } => {
+                    check(&table).with_context(|| format!("the table {place}"))?;
+                    all.layouts.push(Layout { name, ..table });
+                }
+                File { table: None, shares: Some(own) } => all.shares.push(Shares { name, ..own }),
+                _ => bail!("{place} must contain either [table] or [shares]"),
+            }
+        }
+        Ok(all)
     }
-    Ok((tables, all))
 }
 
 fn check(Layout { title, columns, rows, .. }: &Layout) -> Result<()> {
@@ -236,7 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = "[shares]\ntitle = \"a\"\ntext = \"b\"\nexecutors = [\"zebra\"]\npanels = []\n";
         std::fs::write(folder.path().join("x.toml"), text).unwrap();
-        let error = format!("{:#}", load_all(folder.path()).unwrap_err());
+        let error = format!("{:#}", Tables::load(folder.path()).unwrap_err());
         for part in ["x.toml", "line 4", "'zebra' is no executor"] {
             assert!(error.contains(part), "{error}");
         }

@@ -38,6 +38,11 @@ pub(super) fn time_short(ns: f64) -> String {
     format!("{} {unit}", significant(value, digits))
 }
 
+/// A time as [`time_short`], marked where it is.
+pub(super) fn short(time_ns: &Estimate) -> String {
+    marked(time_short(time_ns.median), time_ns.marked)
+}
+
 /// Stands behind a value that too few clean samples support.
 pub const MARK: &str = "†";
 
@@ -122,8 +127,7 @@ pub fn rate(rate: &Estimate) -> String {
 /// A size given in bytes: `96 B`, `57.4 KiB`, `1.25 MiB`.
 pub(super) fn bytes(bytes: u64) -> String {
     // A double holds sizes up to 9 PB exactly.
-    let value = bytes as f64;
-    match value {
+    match bytes as f64 {
         v if v >= 1_048_576.0 => format!("{} MiB", significant(v / 1_048_576.0, 3)),
         v if v >= 1024.0 => format!("{} KiB", significant(v / 1024.0, 3)),
         _ => format!("{bytes} B"),
@@ -148,12 +152,19 @@ pub(super) fn count(number: impl TryInto<u64>, noun: &str) -> String {
     format!("{} {}", grouped(number), plural(noun, number))
 }
 
+/// Texts with something between them.
+pub(super) fn joined<S: AsRef<str>>(texts: impl IntoIterator<Item = S>, between: &str) -> String {
+    let mut texts = texts.into_iter();
+    let mut all = texts.next().map_or_else(String::new, |first| first.as_ref().to_owned());
+    texts.for_each(|text| all.extend([between, text.as_ref()]));
+    all
+}
+
 /// Texts as a list: `a`, `a and b`, `a, b and c`.
 pub(super) fn prose_list(texts: &[String]) -> String {
     match texts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+        [head @ .., last] if !head.is_empty() => format!("{} and {last}", head.join(", ")),
+        _ => texts.concat(),
     }
 }
 

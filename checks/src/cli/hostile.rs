@@ -54,13 +54,14 @@ impl Hostile {
 fn text(found: &Findings) -> String {
     let style = Style::of_stdout();
     let mut head = vec!["attack"];
-    head.extend(found.engines.iter().map(|engine| engine.id.as_str()));
+    head.extend(found.engines.iter().map(String::as_str));
     let mut table = Table::new(&head);
     for attack in &found.attacks {
-        let marks = found.engines.iter().map(|engine| {
-            found.worst(&attack.name, &engine.id).map_or("-", Verdict::short).to_owned()
-        });
-        table.row(std::iter::once(attack.name.clone()).chain(marks));
+        let marks = found
+            .engines
+            .iter()
+            .map(|engine| found.worst(attack, engine).map_or("-", Verdict::short).to_owned());
+        table.row(std::iter::once((*attack).to_owned()).chain(marks));
     }
     let mut text = table.render(style);
     text.push('\n');
@@ -70,7 +71,7 @@ fn text(found: &Findings) -> String {
             finding.attack.clone(),
             finding.engine.clone(),
             finding.verdict.words().to_owned(),
-            names(&finding.strategies),
+            Vec::from_iter(finding.strategies.iter().map(Strategy::to_string)).join(", "),
             Vec::from_iter(finding.how.iter().chain(&finding.cause).map(String::as_str)).join("; "),
         ]);
     }
@@ -78,8 +79,4 @@ fn text(found: &Findings) -> String {
     let [held, in_child, failed] = found.counts();
     text += &format!("{held} held, {in_child} held in a child, {failed} failed\n");
     text
-}
-
-fn names(strategies: &[Strategy]) -> String {
-    strategies.iter().map(Strategy::to_string).collect::<Vec<_>>().join(", ")
 }

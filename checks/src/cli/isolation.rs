@@ -56,9 +56,10 @@ fn text(findings: &Findings) -> String {
             // The table names refused kinds itself.
             let by = match verdict {
                 Verdict::Refused | Verdict::Absent => format!("{} executors", executors.len()),
-                _ => executors.join(", "),
+                _ => Vec::from_iter(executors).join(", "),
             };
-            notes += &format!("  {reason}\n    {}\n    {by}\n", kinds.join(", "));
+            let kinds = Vec::from_iter(kinds).join(", ");
+            notes += &format!("  {reason}\n    {kinds}\n    {by}\n");
         }
         if !notes.is_empty() {
             text += &format!("{} {}\n{notes}", verdict.mark(), verdict.what());

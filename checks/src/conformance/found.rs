@@ -15,7 +15,6 @@ pub struct Conformance {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OnEngine {
     pub engine: String,
-    pub version: String,
     /// Number of instantiated modules.
     pub modules: u64,
     /// Counts of assertions by group; groups without assertions are left out.

@@ -3,39 +3,42 @@
 use super::Conformance;
 use anyhow::{Context, Result};
 use regex::Regex;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::path::{Path, PathBuf};
 
 /// Causes of failures.
 #[derive(Debug, Default)]
 pub struct Known(Vec<Entry>);
 
-#[derive(Debug)]
-struct Entry {
-    engines: Regex,
-    at: Regex,
-    what: Regex,
-    why: String,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    known: Vec<Line>,
+    known: Vec<Entry>,
 }
 
+/// Regular expressions of failures, and their cause.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
-    /// Regular expression over engines.
-    engines: String,
-    /// Regular expression over group, script and line.
-    at: String,
-    /// Regular expression over the observed result; empty matches any.
-    #[serde(default)]
-    what: String,
+struct Entry {
+    #[serde(deserialize_with = "regex")]
+    engines: Regex,
+    /// Over group, script and line.
+    #[serde(deserialize_with = "regex")]
+    at: Regex,
+    /// Over the observed result; any result when left out.
+    #[serde(default, deserialize_with = "some_regex")]
+    what: Option<Regex>,
     why: String,
+}
+
+fn regex<'de, D: Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
+    Regex::new(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+fn some_regex<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Regex>, D::Error> {
+    regex(from).map(Some)
 }
 
 /// `checks/known_failures.toml` of the project.
@@ -52,23 +55,16 @@ impl Known {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let file: File = toml::from_str(text)?;
-        let entry = |line: Line| -> Result<Entry> {
-            Ok(Entry {
-                engines: Regex::new(&line.engines)?,
-                at: Regex::new(&line.at)?,
-                what: Regex::new(&line.what)?,
-                why: line.why,
-            })
-        };
-        Ok(Self(file.known.into_iter().map(entry).collect::<Result<_>>()?))
+        Ok(Self(toml::from_str::<File>(text)?.known))
     }
 
     /// The cause of a failure, if it is known.
     #[must_use]
     pub fn cause(&self, engine: &str, at: &str, what: &str) -> Option<String> {
         let entry = self.0.iter().find(|entry| {
-            entry.engines.is_match(engine) && entry.at.is_match(at) && entry.what.is_match(what)
+            entry.engines.is_match(engine)
+                && entry.at.is_match(at)
+                && entry.what.as_ref().is_none_or(|own| own.is_match(what))
         });
         entry.map(|entry| entry.why.clone())
     }

@@ -54,7 +54,31 @@ pub(super) fn prepare(
     features: WasmFeatures,
 ) -> Wanted {
     let imports = imports(&wasm);
-    Wanted { prepared: prepared(wasm, called, read, features), imports }
+    let basic = validate(&wasm, WasmFeatures::WASM1).is_ok();
+    let prepared = match adapt(wasm, called, read) {
+        Ok(adapted) => prepared(adapted, basic, features),
+        Err(reason) => Prepared::NotDriven(reason),
+    };
+    Wanted { prepared, imports }
+}
+
+fn prepared(mut adapted: Adapted, basic: bool, features: WasmFeatures) -> Prepared {
+    match GuestModule::new("script", &adapted.wasm, HeapPages::default()) {
+        Ok(guest) => {
+            // The guest has its own copy.
+            adapted.wasm = Vec::new();
+            Prepared::Guest { guest: Box::new(guest), adapted, basic }
+        }
+        Err(Error::Unhostable { reason }) => Prepared::Unsupported(reason),
+        Err(error) => match (validate(&adapted.wasm, features), &error) {
+            // The missing feature, the same for different modules.
+            (Ok(()), Error::Invalid { reason, .. }) => {
+                Prepared::Unsupported(without_numbers(reason))
+            }
+            (Ok(()), _) => Prepared::Unsupported(error.to_string()),
+            (Err(_), _) => Prepared::Failed(error.to_string()),
+        },
+    }
 }
 
 /// Names of the modules that a module imports from, as far as they can be read.
@@ -69,31 +93,6 @@ fn imports(wasm: &[u8]) -> Vec<String> {
     names.sort();
     names.dedup();
     names
-}
-
-fn prepared(
-    wasm: Vec<u8>,
-    called: &HashSet<&str>,
-    read: &HashSet<&str>,
-    features: WasmFeatures,
-) -> Prepared {
-    let basic = validate(&wasm, WasmFeatures::WASM1).is_ok();
-    let mut adapted = match adapt(wasm, called, read) {
-        Ok(adapted) => adapted,
-        Err(reason) => return Prepared::NotDriven(reason),
-    };
-    match GuestModule::new("script", &adapted.wasm, HeapPages::default()) {
-        Ok(guest) => {
-            // The guest has its own copy.
-            adapted.wasm = Vec::new();
-            Prepared::Guest { guest: Box::new(guest), adapted, basic }
-        }
-        Err(Error::Unhostable { reason }) => Prepared::Unsupported(reason),
-        Err(error) => match validate(&adapted.wasm, features) {
-            Ok(()) => Prepared::Unsupported(feature(&error)),
-            Err(_) => Prepared::Failed(error.to_string()),
-        },
-    }
 }
 
 /// Examines a module that must be refused.
@@ -112,14 +111,6 @@ pub(super) fn refusal(wasm: &[u8], group: Group) -> Refusal {
         },
         // Not even a module's header.
         Err(_) => Refusal::Ours,
-    }
-}
-
-/// The missing feature, the same for different modules.
-fn feature(error: &Error) -> String {
-    match error {
-        Error::Invalid { reason, .. } => without_numbers(reason),
-        other => other.to_string(),
     }
 }
 

@@ -130,11 +130,7 @@ pub fn run(
     mut progress: impl FnMut(&Source),
 ) -> Result<OnEngine> {
     let sources = meant(engine, &Filter::new(filter)?);
-    let mut found = OnEngine {
-        engine: engine.id().to_owned(),
-        version: engine.version().to_owned(),
-        ..OnEngine::default()
-    };
+    let mut found = OnEngine { engine: engine.id().to_owned(), ..OnEngine::default() };
     let until = Instant::now() + limits.engine;
     let mut order = Order {
         engine: engine.id().to_owned(),

@@ -139,11 +139,17 @@ impl<'a> Reader<'a> {
     fn take(&mut self, directive: WastDirective<'a>) {
         let offset = directive.span().offset();
         let line = self.lines.partition_point(|end| *end < offset) + 1;
-        let mut put = |assertion, task| self.steps.push(Step { line, assertion, task });
-        match directive {
+        let assertion = !matches!(
+            directive,
+            WastDirective::Module(_)
+                | WastDirective::ModuleInstance { .. }
+                | WastDirective::Register { .. }
+                | WastDirective::Invoke(_)
+        );
+        let task = match directive {
             WastDirective::Module(mut module) => {
                 let prepared = Arc::new(self.prepared(&mut module));
-                self.instantiate(line, module.name(), prepared);
+                self.instantiate(module.name(), prepared)
             }
             WastDirective::ModuleDefinition(mut module) => {
                 let prepared = Arc::new(self.prepared(&mut module));
@@ -151,6 +157,7 @@ impl<'a> Reader<'a> {
                     self.definitions.insert(name.name().to_owned(), Arc::clone(&prepared));
                 }
                 self.last_definition = Some(prepared);
+                return;
             }
             WastDirective::ModuleInstance { instance, module, .. } => {
                 let prepared = match module {
@@ -158,98 +165,75 @@ impl<'a> Reader<'a> {
                     None => self.last_definition.clone(),
                 };
                 match prepared {
-                    Some(prepared) => self.instantiate(line, instance, prepared),
-                    None => put(false, Task::NotDriven("an instance of an unknown module")),
+                    Some(prepared) => self.instantiate(instance, prepared),
+                    None => Task::NotDriven("an instance of an unknown module"),
                 }
             }
             WastDirective::Register { name, module, .. } => {
-                let module = module.map(|id| id.name().to_owned());
-                put(false, Task::Register { name: name.to_owned(), module });
+                Task::Register { name: name.to_owned(), module: named(module) }
             }
-            WastDirective::Invoke(invoke) => {
-                let task = self.call(&invoke, Expected::Anything);
-                self.steps.push(Step { line, assertion: false, task });
-            }
+            WastDirective::Invoke(invoke) => self.call(&invoke, Expected::Anything),
             WastDirective::AssertReturn { exec, results, .. } => {
                 let patterns: Option<Vec<_>> = results.iter().map(Pattern::of).collect();
-                let expected = patterns.map(Expected::Returns);
-                let task = match exec {
-                    WastExecute::Invoke(invoke) => match expected {
-                        Some(expected) => self.call(&invoke, expected),
-                        None => self.without(&invoke, HOST_REFERENCE),
-                    },
-                    WastExecute::Get { module, global, .. } => match expected {
-                        Some(expected) => self.get(module, global, expected),
-                        None => Task::NotDriven(HOST_REFERENCE),
-                    },
-                    WastExecute::Wat(_) => Task::NotDriven("a module that has to return"),
-                };
-                self.steps.push(Step { line, assertion: true, task });
-            }
-            WastDirective::AssertTrap { exec, message, .. } => {
-                let task = match exec {
-                    WastExecute::Invoke(invoke) => {
-                        self.call(&invoke, Expected::Traps(message.to_owned()))
+                match (exec, patterns.map(Expected::Returns)) {
+                    (WastExecute::Invoke(invoke), Some(expected)) => self.call(&invoke, expected),
+                    (WastExecute::Invoke(invoke), None) => self.without(&invoke, HOST_REFERENCE),
+                    (WastExecute::Get { module, global, .. }, Some(expected)) => {
+                        self.get(module, global, expected)
                     }
-                    WastExecute::Wat(module) => {
-                        let prepared = self.prepared(&mut QuoteWat::Wat(module));
-                        Task::CannotInstantiate(Arc::new(prepared))
-                    }
-                    WastExecute::Get { .. } => Task::NotDriven("a global that has to trap"),
-                };
-                self.steps.push(Step { line, assertion: true, task });
+                    (WastExecute::Get { .. }, None) => Task::NotDriven(HOST_REFERENCE),
+                    (WastExecute::Wat(_), _) => Task::NotDriven("a module that has to return"),
+                }
             }
+            WastDirective::AssertTrap { exec, message, .. } => match exec {
+                WastExecute::Invoke(invoke) => {
+                    self.call(&invoke, Expected::Traps(message.to_owned()))
+                }
+                WastExecute::Wat(module) => {
+                    let prepared = self.prepared(&mut QuoteWat::Wat(module));
+                    Task::CannotInstantiate(Arc::new(prepared))
+                }
+                WastExecute::Get { .. } => Task::NotDriven("a global that has to trap"),
+            },
             WastDirective::AssertExhaustion { call, message, .. } => {
-                let task = self.call(&call, Expected::Traps(message.to_owned()));
-                self.steps.push(Step { line, assertion: true, task });
+                self.call(&call, Expected::Traps(message.to_owned()))
             }
-            WastDirective::AssertInvalid { mut module, .. } => {
-                let task = self.refused(&mut module);
-                self.steps.push(Step { line, assertion: true, task });
+            WastDirective::AssertInvalid { mut module, .. } => self.refused(&mut module),
+            WastDirective::AssertMalformed { module: mut module @ QuoteWat::Wat(_), .. } => {
+                self.refused(&mut module)
             }
-            WastDirective::AssertMalformed { mut module, .. } => {
-                let task = if matches!(module, QuoteWat::Wat(_)) {
-                    self.refused(&mut module)
-                } else {
-                    Task::NotDriven("a malformed text: no executor here reads texts")
-                };
-                self.steps.push(Step { line, assertion: true, task });
+            WastDirective::AssertMalformed { .. } => {
+                Task::NotDriven("a malformed text: no executor here reads texts")
             }
             WastDirective::AssertInvalidCustom { .. }
             | WastDirective::AssertMalformedCustom { .. } => {
-                put(true, Task::NotDriven("a custom section, which no executor here reads"));
+                Task::NotDriven("a custom section, which no executor here reads")
             }
             WastDirective::AssertUnlinkable { .. } => {
-                put(
-                    true,
-                    Task::NotDriven("linking: the contract links nothing but host functions"),
-                );
+                Task::NotDriven("linking: the contract links nothing but host functions")
             }
-            WastDirective::AssertException { exec, .. } => {
-                let task = match exec {
-                    WastExecute::Invoke(invoke) => {
-                        self.without(&invoke, "an exception: the contract has none")
-                    }
-                    _ => Task::NotDriven("an exception outside of a call"),
-                };
-                self.steps.push(Step { line, assertion: true, task });
+            WastDirective::AssertException { exec: WastExecute::Invoke(invoke), .. } => {
+                self.without(&invoke, "an exception: the contract has none")
+            }
+            WastDirective::AssertException { .. } => {
+                Task::NotDriven("an exception outside of a call")
             }
             WastDirective::AssertSuspension { .. } => {
-                put(true, Task::NotDriven("a suspension: the contract has none"));
+                Task::NotDriven("a suspension: the contract has none")
             }
             WastDirective::Thread(thread) => {
-                let assertions = thread.directives.iter().filter(|directive| {
-                    matches!(
-                        directive,
-                        WastDirective::AssertReturn { .. } | WastDirective::AssertTrap { .. }
-                    )
-                });
-                for _ in assertions {
-                    put(true, Task::NotDriven("threads that share a memory"));
+                for directive in thread.directives {
+                    use WastDirective::{AssertReturn, AssertTrap};
+                    if matches!(directive, AssertReturn { .. } | AssertTrap { .. }) {
+                        let task = Task::NotDriven("threads that share a memory");
+                        self.steps.push(Step { line, assertion, task });
+                    }
                 }
+                return;
             }
-            WastDirective::Wait { .. } => {}
-        }
+            WastDirective::Wait { .. } => return,
+        };
+        self.steps.push(Step { line, assertion, task });
     }
 
     fn prepared(&self, module: &mut QuoteWat<'_>) -> Wanted {
@@ -269,27 +253,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn instantiate(&mut self, line: usize, name: Option<Id<'_>>, module: Arc<Wanted>) {
-        let name = name.map(|name| name.name().to_owned());
+    fn instantiate(&mut self, name: Option<Id<'_>>, module: Arc<Wanted>) -> Task {
+        let name = named(name);
         self.current = Some(Arc::clone(&module));
         if let Some(name) = &name {
             self.named.insert(name.clone(), Arc::clone(&module));
         }
-        let task = Task::Instantiate { name, module };
-        self.steps.push(Step { line, assertion: false, task });
+        Task::Instantiate { name, module }
     }
 
     fn refused(&self, module: &mut QuoteWat<'_>) -> Task {
         // A quoted invalid module is a text that must be parsed.
         let wasm = match module.to_test() {
-            Ok(QuoteWatTest::Binary(wasm)) => wasm,
-            Ok(QuoteWatTest::Text(_)) => match module.encode() {
-                Ok(wasm) => wasm,
-                Err(_) => return Task::NotDriven("a text that the parser refuses"),
-            },
-            Err(_) => return Task::NotDriven("a text that the parser refuses"),
+            Ok(QuoteWatTest::Binary(wasm)) => Ok(wasm),
+            Ok(QuoteWatTest::Text(_)) => module.encode(),
+            Err(error) => Err(error),
         };
-        Task::Refuse(refusal(&wasm, self.source.group))
+        match wasm {
+            Ok(wasm) => Task::Refuse(refusal(&wasm, self.source.group)),
+            Err(_) => Task::NotDriven("a text that the parser refuses"),
+        }
     }
 
     /// The entries of an instance; `None` if it has none.
@@ -307,23 +290,24 @@ impl<'a> Reader<'a> {
     fn call(&self, invoke: &WastInvoke<'_>, expected: Expected) -> Task {
         let entries = self.of(invoke.module.as_ref()).map(|adapted| &adapted.functions);
         let call = planned(entries, invoke.name, &invoke.args);
-        Task::Call { module: invoke.module.map(|id| id.name().to_owned()), call, expected }
+        Task::Call { module: named(invoke.module), call, expected }
     }
 
     /// A call that is left out.
     fn without(&self, invoke: &WastInvoke<'_>, reason: &'static str) -> Task {
-        Task::Call {
-            module: invoke.module.map(|id| id.name().to_owned()),
-            call: Err(reason),
-            expected: Expected::Anything,
-        }
+        let (module, expected) = (named(invoke.module), Expected::Anything);
+        Task::Call { module, call: Err(reason), expected }
     }
 
     fn get(&self, module: Option<Id<'_>>, global: &str, expected: Expected) -> Task {
         let entries = self.of(module.as_ref()).map(|adapted| &adapted.globals);
         let call = planned(entries, global, &[]);
-        Task::Call { module: module.map(|id| id.name().to_owned()), call, expected }
+        Task::Call { module: named(module), call, expected }
     }
+}
+
+fn named(id: Option<Id<'_>>) -> Option<String> {
+    id.map(|id| id.name().to_owned())
 }
 
 fn not_driven(reason: &str) -> Wanted {

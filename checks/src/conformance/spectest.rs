@@ -8,16 +8,8 @@ pub(super) const MODULE: &str = "spectest";
 
 /// `true` if `spectest` has this function. All return nothing.
 pub(super) fn is_function(name: &str) -> bool {
-    matches!(
-        name,
-        "print"
-            | "print_i32"
-            | "print_i64"
-            | "print_f32"
-            | "print_f64"
-            | "print_i32_f32"
-            | "print_f64_f64"
-    )
+    let types = ["", "_i32", "_i64", "_f32", "_f64", "_i32_f32", "_f64_f64"];
+    name.strip_prefix("print").is_some_and(|types_of| types.contains(&types_of))
 }
 
 /// A definition that replaces an import.

@@ -42,23 +42,11 @@ pub fn sources() -> Vec<Source> {
     for (name, version, features) in versions {
         add(&mut sources, Group { name, features, old: name == "wasm-v1" }, spec(version));
     }
-    let (old, new): (Vec<Proposal>, Vec<Proposal>) =
-        Proposal::all().iter().copied().partition(|proposal| {
-            use Proposal::{
-                BulkMemoryOperations, MultiValue, MutableGlobal, NontrappingFloatToIntConversions,
-                ReferenceTypes, SignExtensionOps, Simd,
-            };
-            matches!(
-                proposal,
-                BulkMemoryOperations
-                    | MultiValue
-                    | MutableGlobal
-                    | NontrappingFloatToIntConversions
-                    | ReferenceTypes
-                    | SignExtensionOps
-                    | Simd
-            )
-        });
+    use Proposal as P;
+    let merged = [P::BulkMemoryOperations, P::MultiValue, P::MutableGlobal, P::ReferenceTypes];
+    let others = [P::NontrappingFloatToIntConversions, P::SignExtensionOps, P::Simd];
+    let is_old = |one: &Proposal| merged.contains(one) || others.contains(one);
+    let (old, new): (Vec<_>, Vec<_>) = Proposal::all().iter().copied().partition(is_old);
     // Scripts of proposals use each other's features.
     let features = WasmFeatures::all();
     for one in old.into_iter().chain(new) {

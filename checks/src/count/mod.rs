@@ -22,9 +22,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::case::{Case, GuestName, Guests};
-use touchstone::files;
 use touchstone::plan::{Cell, Filter, Plan};
-use touchstone::record::{Book, Header, Line, Sampling, data};
+use touchstone::record::{Book, Header, Line, Replacement, Sampling, Sink, data};
 use touchstone::run;
 use touchstone::terminal::progress::Progress;
 use touchstone_executor::MeasuredEngine;
@@ -113,14 +112,10 @@ impl Counted {
 /// Replaces the stored counts in one step, so that a full disk or a kill leaves the old file
 /// intact.
 pub fn store(path: &Path, header: &Header, lines: &[Line]) -> Result<()> {
-    let header = Line::Run(Box::new(header.clone()));
-    let mut text = Vec::new();
-    for line in std::iter::once(&header).chain(lines) {
-        serde_json::to_writer(&mut text, line)?;
-        text.push(b'\n');
-    }
-    files::stage(path, &text)?.commit()?;
-    Ok(())
+    let mut file = Replacement::of(path)?;
+    file.append(&Line::Run(Box::new(header.clone())))?;
+    lines.iter().try_for_each(|line| file.append(line))?;
+    file.finish()
 }
 
 /// The name of a case on a guest in filters and tables.

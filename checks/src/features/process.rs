@@ -1,6 +1,6 @@
 //! Probes in child processes, so that a crash of a runtime is a finding.
 
-use super::{Found, finding, one, probe, probes};
+use super::{finding, one, probe, probes};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -32,8 +32,7 @@ pub fn probe_in_process(
     Ok(match solo::ask(&question, command, LIMITS, stop, |(): ()| {})? {
         Asked::Answered(finding) => Some(finding),
         Asked::Refused(Refused { reason, .. }) => {
-            let found: Found = one(Outcome::Failed, reason);
-            Some(finding(engine, feature, found))
+            Some(finding(engine, feature, one(Outcome::Failed, reason)))
         }
         Asked::Stopped => None,
     })

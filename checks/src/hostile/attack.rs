@@ -11,8 +11,6 @@ use touchstone_executor::{CodeFrom, InstanceFrom, MeasuredEngine, Strategy};
 pub struct Attack {
     /// Its name in tables and filters.
     pub name: &'static str,
-    /// The attack in a phrase.
-    pub about: &'static str,
     /// Time limit of all rounds.
     pub limit: Duration,
     pub(super) work: Work,
@@ -91,79 +89,31 @@ pub fn jobs(engine: &str, filter: &Filter) -> Vec<Job> {
 }
 
 pub fn attacks() -> Vec<Attack> {
-    let attack = |name, about, seconds, work| Attack {
-        name,
-        about,
-        limit: Duration::from_secs(seconds),
-        work,
-    };
+    let attack = |name, seconds, work| Attack { name, limit: Duration::from_secs(seconds), work };
     vec![
-        attack("endless_loop", "a loop without an end", 20, Work::Endless(calls::ENDLESS)),
-        attack("endless_start", "a start function without an end", 20, Work::EndlessStart),
-        attack(
-            "memory_bomb",
-            "grows its memory until it is refused and writes every page; asks for all at once",
-            30,
-            Work::Calls(calls::MEMORY),
-        ),
-        attack("table_bomb", "grows a table until it is refused", 30, Work::Calls(calls::TABLE)),
-        attack(
-            "stack_overflow",
-            "recursion without an end: direct, with large frames, through a table",
-            30,
-            Work::Calls(calls::STACK),
-        ),
-        attack(
-            "host_recursion",
-            "calls the host at each level of an endless recursion (no host function calls the \
-             guest back, so the host's part is never more than one call deep)",
-            30,
-            Work::Calls(calls::HOST_STACK),
-        ),
-        attack(
-            "result_outside",
-            "results and buffers that lie outside the memory or wrap around its end",
-            20,
-            Work::Calls(calls::RESULTS),
-        ),
-        attack(
-            "host_pointers",
-            "wrong pointers and lengths to every host function; frees twice, frees what was never \
-             given; overwrites the allocator's headers; takes all there is",
-            20,
-            Work::Calls(calls::HOST),
-        ),
-        attack("exports", "100,000 exports", 60, Work::Large(large::EXPORTS)),
-        attack("functions", "100,000 functions", 60, Work::Large(large::FUNCTIONS)),
-        attack("data", "32 MiB of data", 60, Work::Large(large::DATA)),
-        attack("locals", "a function with 50,000 locals", 60, Work::Large(large::LOCALS)),
-        attack("nesting", "20,000 blocks inside each other", 60, Work::Large(large::NESTING)),
-        attack("operands", "10,000 operands on the stack", 60, Work::Large(large::OPERANDS)),
-        attack("br_table", "a branch with 100,000 targets", 60, Work::Large(large::TARGETS)),
-        attack(
-            "tables",
-            "tables with more entries at the start than memory has bytes",
-            30,
-            Work::Large(large::TABLES),
-        ),
-        attack(
-            "malformed",
-            "510 mutations or more of a valid guest: cut off, random bytes, flipped bits",
-            60,
-            Work::Malformed,
-        ),
-        attack(
-            "blob_bomb",
-            "compressed blobs that unpack to gigabytes, or claim a window of terabytes",
-            30,
-            Work::Blobs,
-        ),
-        attack(
-            "artifacts",
-            "files with compiled code that were cut off, flipped, replaced, or made by another \
-             engine, version or for another processor",
-            60,
-            Work::Artifacts,
-        ),
+        attack("endless_loop", 20, Work::Endless(calls::ENDLESS)),
+        attack("endless_start", 20, Work::EndlessStart),
+        // Grows its memory until it is refused and writes every page; asks for all at once.
+        attack("memory_bomb", 30, Work::Calls(calls::MEMORY)),
+        attack("table_bomb", 30, Work::Calls(calls::TABLE)),
+        // Recursion without an end: direct, with large frames, through a table.
+        attack("stack_overflow", 30, Work::Calls(calls::STACK)),
+        // No host function calls the guest back: the host's part is never more than one call deep.
+        attack("host_recursion", 30, Work::Calls(calls::HOST_STACK)),
+        attack("result_outside", 20, Work::Calls(calls::RESULTS)),
+        // Wrong pointers and lengths to every host function, and misuse of the allocator.
+        attack("host_pointers", 20, Work::Calls(calls::HOST)),
+        attack("exports", 60, Work::Large(large::EXPORTS)),
+        attack("functions", 60, Work::Large(large::FUNCTIONS)),
+        attack("data", 60, Work::Large(large::DATA)),
+        attack("locals", 60, Work::Large(large::LOCALS)),
+        attack("nesting", 60, Work::Large(large::NESTING)),
+        attack("operands", 60, Work::Large(large::OPERANDS)),
+        attack("br_table", 60, Work::Large(large::TARGETS)),
+        // With more entries at the start than memory has bytes.
+        attack("tables", 30, Work::Large(large::TABLES)),
+        attack("malformed", 60, Work::Malformed),
+        attack("blob_bomb", 30, Work::Blobs),
+        attack("artifacts", 60, Work::Artifacts),
     ]
 }

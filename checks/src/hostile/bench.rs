@@ -33,9 +33,10 @@ pub(super) struct Bench<'a> {
     pub(super) class: Class,
     /// `true` if the engine can stop calls.
     pub(super) has_deadline: bool,
-    parent: &'a mut Parent<Order, Line>,
-    artifacts: &'a mut Artifacts,
-    seen: BTreeSet<String>,
+    pub(super) parent: &'a mut Parent<Order, Line>,
+    pub(super) artifacts: &'a mut Artifacts,
+    /// Noted ends of hostile guests.
+    pub(super) seen: BTreeSet<String>,
 }
 
 /// Artifacts that all rounds and strategies share.
@@ -43,18 +44,6 @@ pub(super) struct Bench<'a> {
 pub(super) struct Artifacts(BTreeMap<(String, &'static str), Artifact>);
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(
-        engine: &'a Arc<dyn MeasuredEngine>,
-        others: &'a [Arc<dyn MeasuredEngine>],
-        class: Class,
-        has_deadline: bool,
-        parent: &'a mut Parent<Order, Line>,
-        artifacts: &'a mut Artifacts,
-    ) -> Self {
-        Self { engine, others, class, has_deadline, parent, artifacts, seen: BTreeSet::new() }
-    }
-
-    /// The configuration of guests.
     pub(super) fn config(&self, load: Load) -> Config {
         let deadline = match load {
             Load::Briefly => BRIEF,
@@ -139,11 +128,6 @@ impl<'a> Bench<'a> {
         };
         let short: String = text.chars().take(160).collect();
         self.saw(format!("refused: {short}"));
-    }
-
-    /// All noted ends of hostile guests.
-    pub(super) fn into_seen(self) -> Vec<String> {
-        self.seen.into_iter().collect()
     }
 
     /// Tells the parent. Without a parent, the next message ends this process.

@@ -5,7 +5,7 @@ use super::guests;
 use anyhow::{Context, Result, bail};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Error, Instance, Outcome, TrapKind};
+use touchstone_executor::{Error, Outcome, TrapKind};
 
 /// Maximum size of the memory, 64 MiB.
 const MOST_PAGES: u32 = 1024;
@@ -94,7 +94,6 @@ pub(super) const HOST: &[Call] = &[
     call("header_class", Must::Refused),
 ];
 
-/// The hostile guest.
 pub(super) fn guest() -> Result<GuestModule> {
     let heap = HeapPages { extra: 0, growth: Growth::UpTo(MOST_PAGES) };
     Ok(GuestModule::new("hostile", &wat::parse_str(guests::hostile())?, heap)?)
@@ -118,23 +117,14 @@ pub(super) fn make(bench: &mut Bench<'_>, calls: &[Call]) -> Result<()> {
             found => found
                 .or_else(|_| module.export(&format!("{}_packed", call.export), Abi::Substrate))?,
         };
-        let (outcome, output) = one(&mut *instance, export, call.input);
+        let mut output = b"left over".to_vec();
+        let outcome = instance.call(export, call.input, &mut output);
         bench.saw(judge(call, &outcome, &output).with_context(|| call.export)?);
         bench
             .answers(&*module, &mut *instance)
             .with_context(|| format!("the next call after {}", call.export))?;
     }
     Ok(())
-}
-
-fn one(
-    instance: &mut dyn Instance,
-    export: touchstone_executor::ExportId,
-    input: &[u8],
-) -> (touchstone_executor::Result<Outcome>, Vec<u8>) {
-    let mut output = b"left over".to_vec();
-    let outcome = instance.call(export, input, &mut output);
-    (outcome, output)
 }
 
 /// The end of the call in words, if it is the required one.

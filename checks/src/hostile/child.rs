@@ -2,18 +2,18 @@
 
 use super::attack::{Class, Job, Work, jobs};
 use super::bench::{Artifacts, Bench, Load, Neighbour, well_behaved};
-use super::{
-    Ended, EngineSaid, Line, Order, Verdict, artifacts, blob, calls, guests, large, malformed,
-};
+use super::{Ended, Line, Order, Verdict, artifacts, blob, calls, guests, large, malformed};
 use crate::named;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use touchstone::measure::resident_kib;
 use touchstone::plan::Filter;
 use touchstone::supervise::Parent;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{CodeFrom, Error, MeasuredEngine, Outcome, Strategy};
+use touchstone_executor::{CodeFrom, Config, Error, MeasuredEngine, Outcome, Strategy};
 
 /// Least number of rounds.
 const ROUNDS: usize = 3;
@@ -34,14 +34,8 @@ pub fn attack_in_this_process(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()>
     guard();
     let order: Order = parent.hear()?.context("the parent sent no attacks")?;
     let engine = named(engines, &order.engine)?;
-    let no_deadline = no_deadline(&**engine)?;
-    let has_deadline = no_deadline.is_none();
-    let said = EngineSaid {
-        id: engine.id().to_owned(),
-        version: engine.version().to_owned(),
-        no_deadline,
-    };
-    parent.say(&Line::Engine(said))?;
+    let has_deadline = has_deadline(&**engine)?;
+    parent.say(&Line::Ready)?;
     let mut kept = Artifacts::default();
     let jobs = jobs(engine.id(), &Filter::new(order.filter.as_deref())?);
     for (number, job) in jobs.iter().enumerate().skip(order.from) {
@@ -50,12 +44,17 @@ pub fn attack_in_this_process(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()>
             continue;
         };
         let endless = matches!(job.attack.work, Work::Endless(_) | Work::EndlessStart);
-        parent.say(&Line::Begin {
-            job: number,
-            strategy,
-            unstoppable: endless && !has_deadline,
-        })?;
-        let bench = Bench::new(engine, engines, job.class, has_deadline, &mut parent, &mut kept);
+        let unstoppable = endless && !has_deadline;
+        parent.say(&Line::Begin { job: number, strategy, unstoppable })?;
+        let bench = Bench {
+            engine,
+            others: engines,
+            class: job.class,
+            has_deadline,
+            parent: &mut parent,
+            artifacts: &mut kept,
+            seen: BTreeSet::new(),
+        };
         let (verdict, how) = match attack(bench, job) {
             Ok(how) => (Verdict::Held, how),
             Err(error) => (Verdict::Failed, vec![format!("{error:#}")]),
@@ -72,45 +71,42 @@ fn guard() {
     let _ = setrlimit(Resource::Data, limit(DATA));
 }
 
-/// The reason why the engine cannot stop calls; `None` if it can.
-fn no_deadline(engine: &dyn MeasuredEngine) -> Result<Option<String>> {
+/// `true` if the engine can stop calls.
+fn has_deadline(engine: &dyn MeasuredEngine) -> Result<bool> {
     let guest = well_behaved()?;
     let strategy = Class::ALL
         .iter()
         .find_map(|class| class.strategy(engine, &guest, CodeFrom::InProcess))
         .with_context(|| format!("{} runs no modules", engine.id()))?;
-    let config = touchstone_executor::Config {
-        deadline: Some(std::time::Duration::from_secs(1)),
-        ..Default::default()
-    };
-    let loaded = engine
-        .compile(&guest, strategy, &config)
-        .and_then(|artifact| engine.load(&guest, &artifact, strategy, &config));
-    match loaded {
-        Ok(_) => Ok(None),
-        Err(Error::Unsupported { reason, .. }) => Ok(Some(reason)),
+    let config = Config { deadline: Some(Duration::from_secs(1)), ..Config::default() };
+    let artifact = engine.compile(&guest, strategy, &config);
+    match artifact.and_then(|artifact| engine.load(&guest, &artifact, strategy, &config)) {
+        Ok(_) => Ok(true),
+        Err(Error::Unsupported { .. }) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
 /// The strategy under attack; `None` if the engine has none.
 fn strategy(engine: &dyn MeasuredEngine, job: &Job) -> Result<Option<Strategy>> {
-    let strategy = match job.attack.work {
-        Work::Artifacts => artifacts::strategy(engine, job.class)?,
-        Work::EndlessStart => job.class.strategy(engine, &endless_start()?, CodeFrom::InProcess),
-        Work::Calls(_) | Work::Endless(_) => {
-            job.class.strategy(engine, &calls::guest()?, CodeFrom::InProcess)
-        }
+    let on = |class: Class, guest: Result<GuestModule>| {
+        Ok(class.strategy(engine, &guest?, CodeFrom::InProcess))
+    };
+    match job.attack.work {
+        Work::Artifacts => artifacts::strategy(engine, job.class),
+        Work::EndlessStart => on(job.class, endless_start()),
+        Work::Calls(_) | Work::Endless(_) => on(job.class, calls::guest()),
+        Work::Large(_) => on(job.class, well_behaved()),
         // Parsing does not depend on the strategy: one class is enough.
         Work::Malformed | Work::Blobs => {
-            let guest = well_behaved()?;
-            let on = |class: Class| class.strategy(engine, &guest, CodeFrom::InProcess);
-            let first = Class::ALL.into_iter().find(|class| on(*class).is_some());
-            on(job.class).filter(|_| first == Some(job.class))
+            for class in Class::ALL {
+                if let Some(strategy) = on(class, well_behaved())? {
+                    return Ok((class == job.class).then_some(strategy));
+                }
+            }
+            Ok(None)
         }
-        Work::Large(_) => job.class.strategy(engine, &well_behaved()?, CodeFrom::InProcess),
-    };
-    Ok(strategy)
+    }
 }
 
 /// The ends of the attack in all rounds.
@@ -129,12 +125,10 @@ fn attack(mut bench: Bench<'_>, job: &Job) -> Result<Vec<String>> {
         }
         neighbour.answers(&bench).context("another guest of the engine, after the attack")?;
         let after = (resident_kib(), reserved_kib());
-        grown = if after.0.saturating_sub(before.0) > RESIDENT_KIB {
-            Some((RESIDENT_KIB, "resident"))
-        } else if after.1.saturating_sub(before.1) > RESERVED_KIB {
-            Some((RESERVED_KIB, "reserved"))
-        } else {
-            None
+        grown = match after.0.saturating_sub(before.0) > RESIDENT_KIB {
+            true => Some((RESIDENT_KIB, "resident")),
+            false => (after.1.saturating_sub(before.1) > RESERVED_KIB)
+                .then_some((RESERVED_KIB, "reserved")),
         };
         before = after;
         if round + 1 >= ROUNDS && grown.is_none() {
@@ -142,7 +136,7 @@ fn attack(mut bench: Bench<'_>, job: &Job) -> Result<Vec<String>> {
         }
     }
     match grown {
-        None => Ok(bench.into_seen()),
+        None => Ok(bench.seen.into_iter().collect()),
         Some((tolerated, what)) => {
             bail!("leaks: each round leaves more than {} MiB {what}", tolerated / 1024)
         }

@@ -6,51 +6,31 @@ use std::collections::BTreeMap;
 use touchstone::record::{self, Check, Outcome};
 use touchstone_executor::Strategy;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hostile {
-    /// Attacks in the order of the table.
-    pub attacks: Vec<AttackSaid>,
-    /// Engines in the order of the table.
-    pub engines: Vec<EngineSaid>,
+    /// Names of attacks in the order of the table.
+    pub attacks: Vec<&'static str>,
+    /// Names of engines in the order of the table.
+    pub engines: Vec<String>,
     /// Findings by attack and engine.
     pub findings: Vec<Finding>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttackSaid {
-    pub name: String,
-    /// The attack in a phrase.
-    pub about: String,
-    /// Time limit of all rounds, seconds.
-    pub limit_s: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EngineSaid {
-    pub id: String,
-    pub version: String,
-    /// The reason why the engine cannot stop calls; `None` if it can.
-    pub no_deadline: Option<String>,
-}
-
 /// The end of an attack on an engine, with the strategies on which it was the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub attack: String,
     pub engine: String,
     pub strategies: Vec<Strategy>,
-    /// Result of the attack.
     pub verdict: Verdict,
     /// Ends of the attack, or the failures.
     pub how: Vec<String>,
     /// The cause of a failure, if it is known.
-    #[serde(default)]
     pub cause: Option<String>,
 }
 
 /// The result of an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Stopped within the host's process.
     Held,

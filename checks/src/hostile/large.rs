@@ -10,24 +10,16 @@ use wasm_encoder::{
     TableSection, TableType, TypeSection, ValType,
 };
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Large {
-    name: &'static str,
-    /// Adds the large part.
-    make: fn(&mut Parts),
-}
+/// The name of a module, and the function that adds its large part.
+pub(super) type Large = (&'static str, fn(&mut Parts));
 
-const fn large(name: &'static str, make: fn(&mut Parts)) -> Large {
-    Large { name, make }
-}
-
-pub(super) const EXPORTS: &[Large] = &[large("exports", |parts| {
+pub(super) const EXPORTS: &[Large] = &[("exports", |parts| {
     for index in 0..100_000 {
         parts.exports.export(&format!("export_{index}"), ExportKind::Func, COUNT);
     }
 })];
 
-pub(super) const FUNCTIONS: &[Large] = &[large("functions", |parts| {
+pub(super) const FUNCTIONS: &[Large] = &[("functions", |parts| {
     for index in 0..100_000 {
         let mut body = Function::new([]);
         body.instructions().i64_const(index).end();
@@ -35,12 +27,12 @@ pub(super) const FUNCTIONS: &[Large] = &[large("functions", |parts| {
     }
 })];
 
-pub(super) const DATA: &[Large] = &[large("data", |parts| {
+pub(super) const DATA: &[Large] = &[("data", |parts| {
     parts.pages = 513;
     parts.data.active(0, &ConstExpr::i32_const(65_536), vec![0xa5; 32 << 20]);
 })];
 
-pub(super) const LOCALS: &[Large] = &[large("locals", |parts| {
+pub(super) const LOCALS: &[Large] = &[("locals", |parts| {
     const LOCALS: u32 = 50_000;
     let mut body = Function::new([(LOCALS, ValType::I64)]);
     let mut code = body.instructions();
@@ -51,7 +43,7 @@ pub(super) const LOCALS: &[Large] = &[large("locals", |parts| {
     parts.function(&body);
 })];
 
-pub(super) const NESTING: &[Large] = &[large("nesting", |parts| {
+pub(super) const NESTING: &[Large] = &[("nesting", |parts| {
     const BLOCKS: usize = 20_000;
     let mut body = Function::new([]);
     let mut code = body.instructions();
@@ -65,7 +57,7 @@ pub(super) const NESTING: &[Large] = &[large("nesting", |parts| {
     parts.function(&body);
 })];
 
-pub(super) const OPERANDS: &[Large] = &[large("operands", |parts| {
+pub(super) const OPERANDS: &[Large] = &[("operands", |parts| {
     const OPERANDS: i64 = 10_000;
     let mut body = Function::new([(1, ValType::I64)]);
     let mut code = body.instructions();
@@ -79,7 +71,7 @@ pub(super) const OPERANDS: &[Large] = &[large("operands", |parts| {
     parts.function(&body);
 })];
 
-pub(super) const TARGETS: &[Large] = &[large("targets", |parts| {
+pub(super) const TARGETS: &[Large] = &[("targets", |parts| {
     let targets: Vec<u32> = (0..100_000).map(|target| target % 2).collect();
     let mut body = Function::new([]);
     let mut code = body.instructions();
@@ -89,8 +81,8 @@ pub(super) const TARGETS: &[Large] = &[large("targets", |parts| {
 })];
 
 pub(super) const TABLES: &[Large] = &[
-    large("one table", |parts| parts.table(u64::from(u32::MAX))),
-    large("many tables", |parts| (0..100).for_each(|_| parts.table(10_000_000))),
+    ("one table", |parts| parts.table(u64::from(u32::MAX))),
+    ("many tables", |parts| (0..100).for_each(|_| parts.table(10_000_000))),
 ];
 
 /// Index of the function `count`.
@@ -121,26 +113,11 @@ impl Parts {
         };
         let at = MemArg { offset: 8, align: 2, memory_index: 0 };
         let mut body = Function::new([]);
-        body.instructions()
-            .global_get(0)
-            .i32_const(1)
-            .i32_add()
-            .global_set(0)
-            .i32_const(0)
-            .i32_const(0)
-            .i32_load(at)
-            .i32_const(1)
-            .i32_add()
-            .i32_store(at)
-            .global_get(0)
-            .i64_extend_i32_u()
-            .i32_const(0)
-            .i32_load(at)
-            .i64_extend_i32_u()
-            .i64_const(32)
-            .i64_shl()
-            .i64_or()
-            .end();
+        let mut code = body.instructions();
+        code.global_get(0).i32_const(1).i32_add().global_set(0);
+        code.i32_const(0).i32_const(0).i32_load(at).i32_const(1).i32_add().i32_store(at);
+        code.global_get(0).i64_extend_i32_u();
+        code.i32_const(0).i32_load(at).i64_extend_i32_u().i64_const(32).i64_shl().i64_or().end();
         parts.function(&body);
         parts.exports.export("count", ExportKind::Func, COUNT);
         parts
@@ -189,21 +166,19 @@ impl Parts {
 /// Loads each module: it is refused, or it answers and runs its largest function.
 pub(super) fn make(bench: &mut Bench<'_>, modules: &[Large]) -> Result<()> {
     debug_assert_eq!(CLEAN.len(), 8);
-    for Large { name, make } in modules {
+    for (name, make) in modules {
         let mut parts = Parts::new();
         make(&mut parts);
         let last = parts.functions.len() - 1;
         parts.exports.export("last", ExportKind::Func, last);
         let wasm = parts.finish();
-        let guest = match GuestModule::new(name, &wasm, HeapPages::default()) {
-            Ok(guest) => guest,
-            Err(error) => {
-                bench.refused(&error.into());
-                continue;
+        match GuestModule::new(name, &wasm, HeapPages::default()) {
+            Ok(guest) => {
+                drop(wasm);
+                run(bench, &guest).with_context(|| *name)?;
             }
-        };
-        drop(wasm);
-        run(bench, &guest).with_context(|| *name)?;
+            Err(error) => bench.refused(&error.into()),
+        }
     }
     Ok(())
 }

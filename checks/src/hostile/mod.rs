@@ -22,7 +22,7 @@ pub use attack::{Attack, Class, Job, attacks, jobs};
 pub use child::attack_in_this_process;
 pub use watch::{Limits, Watch};
 
-pub use found::{AttackSaid, EngineSaid, Finding, Hostile, Verdict};
+pub use found::{Finding, Hostile, Verdict};
 
 use serde::{Deserialize, Serialize};
 use touchstone_executor::Strategy;
@@ -47,7 +47,8 @@ struct Order {
 /// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
-    Engine(EngineSaid),
+    /// The child is ready.
+    Ready,
     /// An attack begins. `unstoppable`: only the end of the process stops it.
     Begin {
         job: usize,

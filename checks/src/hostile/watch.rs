@@ -1,7 +1,7 @@
 //! The parent of the attacking processes.
 
 use super::attack::{Job, attacks, jobs};
-use super::{AttackSaid, Ended, Finding, Hostile, Line, Order, Phase, Verdict};
+use super::{Ended, Finding, Hostile, Line, Order, Phase, Verdict};
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -44,14 +44,6 @@ pub struct Watch<'a> {
     found: Hostile,
 }
 
-/// The end of an attacking process.
-enum End {
-    /// All attacks were made.
-    Done,
-    /// Ended during this attack.
-    In(usize),
-}
-
 impl<'a> Watch<'a> {
     /// A watch without results. The filter is over `<attack>/<engine>`.
     pub fn new(filter: Option<&'a str>, limits: Limits) -> Self {
@@ -76,9 +68,9 @@ impl<'a> Watch<'a> {
             let filter = self.filter.map(str::to_owned);
             child.send(&Order { engine: engine.to_owned(), filter, from });
             match self.follow(engine, &jobs, &mut child, &mut progress)? {
-                End::Done => break,
-                End::In(job) if job < from => bail!("the attacks on {engine} go backwards"),
-                End::In(job) => from = self.after(engine, &jobs, job),
+                None => break,
+                Some(job) if job < from => bail!("the attacks on {engine} go backwards"),
+                Some(job) => from = self.after(engine, &jobs, job),
             }
         }
         Ok(())
@@ -86,17 +78,9 @@ impl<'a> Watch<'a> {
 
     pub fn found(mut self) -> Hostile {
         let made = |name: &str| self.found.findings.iter().any(|found| found.attack == name);
-        let all = attacks();
-        self.found.attacks = all
-            .iter()
-            .filter(|attack| made(attack.name))
-            .map(|attack| AttackSaid {
-                name: attack.name.to_owned(),
-                about: attack.about.to_owned(),
-                limit_s: attack.limit.as_secs(),
-            })
-            .collect();
-        let place = |name: &str| all.iter().position(|attack| attack.name == name);
+        let all: Vec<&str> = attacks().iter().map(|attack| attack.name).collect();
+        self.found.attacks = all.iter().copied().filter(|name| made(name)).collect();
+        let place = |name: &str| all.iter().position(|own| *own == name);
         // A stable sort keeps the order of the engines.
         self.found.findings.sort_by_key(|found| place(&found.attack));
         self.found
@@ -114,14 +98,15 @@ impl<'a> Watch<'a> {
         if in_child { job + same } else { job + 1 }
     }
 
-    /// Follows a child until it ends or must be ended.
+    /// Follows a child until it ends or must be ended. Returns the attack during which that was;
+    /// `None` after all of them.
     fn follow(
         &mut self,
         engine: &str,
         jobs: &[Job],
         child: &mut Child<Order, Line>,
         progress: &mut dyn FnMut(&Job),
-    ) -> Result<End> {
+    ) -> Result<Option<usize>> {
         let job = |number: usize| jobs.get(number).context("an attack that is not known");
         let mut current: Option<Current> = None;
         let mut began = false;
@@ -131,10 +116,10 @@ impl<'a> Watch<'a> {
                 None => Instant::now() + BETWEEN,
             };
             match child.receive(deadline)? {
-                Heard::Message(Line::Engine(said)) => {
+                Heard::Message(Line::Ready) => {
                     began = true;
-                    if !self.found.engines.contains(&said) {
-                        self.found.engines.push(said);
+                    if self.found.engines.iter().all(|known| known != engine) {
+                        self.found.engines.push(engine.to_owned());
                     }
                 }
                 Heard::Message(Line::Begin { job: number, strategy, unstoppable }) => {
@@ -158,21 +143,21 @@ impl<'a> Watch<'a> {
                 Heard::Message(Line::Without { job: number }) => progress(job(number)?),
                 Heard::Silent => {
                     child.kill()?;
-                    let Some(current) = &current else {
+                    let Some(current) = current else {
                         bail!("the process that attacks {engine} hangs between attacks");
                     };
                     let (verdict, how) = current.over(self.limits.compile);
-                    return Ok(self.ended(engine, jobs, current, verdict, how));
+                    return self.ended(engine, jobs, &current, verdict, how);
                 }
                 Heard::Ended(death) => {
-                    let Some(current) = &current else {
+                    let Some(current) = current else {
                         if death.is_success() && began {
-                            return Ok(End::Done);
+                            return Ok(None);
                         }
                         bail!("the process that attacks {engine} {death} between attacks");
                     };
                     let how = format!("the process of the host {death}");
-                    return Ok(self.ended(engine, jobs, current, Verdict::Failed, how));
+                    return self.ended(engine, jobs, &current, Verdict::Failed, how);
                 }
             }
         }
@@ -182,13 +167,13 @@ impl<'a> Watch<'a> {
         &mut self,
         engine: &str,
         jobs: &[Job],
-        current: &Current,
+        Current { job, strategy, .. }: &Current,
         verdict: Verdict,
         how: String,
-    ) -> End {
-        let ended = Ended { strategy: current.strategy, verdict, how: vec![how] };
-        add(&mut self.found, &jobs[current.job], engine, ended);
-        End::In(current.job)
+    ) -> Result<Option<usize>> {
+        let ended = Ended { strategy: *strategy, verdict, how: vec![how] };
+        add(&mut self.found, &jobs[*job], engine, ended);
+        Ok(Some(*job))
     }
 }
 

@@ -37,7 +37,6 @@ pub(super) struct Detector<'a> {
     pub(super) checks: u64,
 }
 
-/// An observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
     Output(Vec<u8>),
@@ -93,7 +92,6 @@ impl<'a> Detector<'a> {
         Ok(Self { module, kind, clean: kind.clean(), observe, spoils, checks: 0 })
     }
 
-    /// Searches in every order.
     pub(super) fn detect(&mut self) -> Result<Detected, Problem> {
         let first = self.patiently(|detector| detector.look(&mut *detector.instance()?))?;
         if let Some(difference) = self.difference(&first) {
@@ -132,7 +130,6 @@ impl<'a> Detector<'a> {
             return Ok(None);
         }
         for (index, (spoil, _)) in self.spoils.iter().enumerate() {
-            let export = &spoil.act.export;
             let warm = |detector: &Self| -> Result<Result<Seen, Error>, Problem> {
                 let instance = &mut *detector.instance()?;
                 instance.prepare()?;
@@ -143,33 +140,25 @@ impl<'a> Detector<'a> {
                 instance.finish()?;
                 Ok(seen.map(|outcome| Seen::of(outcome, output)))
             };
+            let stopped = Seen::Trapped(TrapKind::DeadlineExceeded);
             let mut seen = warm(self)?;
             for _ in 1..ATTEMPTS {
                 // A busy machine proves nothing.
-                if !matches!(seen, Ok(Seen::Trapped(TrapKind::DeadlineExceeded))) {
+                if seen.as_ref().ok() != Some(&stopped) {
                     break;
                 }
                 seen = warm(self)?;
             }
-            match seen {
-                Ok(Seen::Trapped(TrapKind::DeadlineExceeded)) => {
-                    return Ok(Some(format!(
-                        "a second call on the used instance is stopped at once after `{export}`"
-                    )));
-                }
+            let export = &spoil.act.export;
+            let found = match seen {
+                Ok(seen) if seen == stopped => format!("is stopped at once after `{export}`"),
                 Ok(seen) if seen == Seen::Output(self.clean.clone()) => {
-                    return Ok(Some(format!(
-                        "a second call on the used instance does not see what `{export}` changed \
-                         either"
-                    )));
+                    format!("does not see what `{export}` changed either")
                 }
-                Ok(_) => {}
-                Err(error) => {
-                    return Ok(Some(format!(
-                        "a second call on the used instance is refused after `{export}`: {error}"
-                    )));
-                }
-            }
+                Ok(_) => continue,
+                Err(error) => format!("is refused after `{export}`: {error}"),
+            };
+            return Ok(Some(format!("a second call on the used instance {found}")));
         }
         Ok(None)
     }

@@ -1,7 +1,7 @@
 //! The search on every engine and strategy.
 
 use super::detect::{Detected, Detector, Problem};
-use super::{EngineFound, Isolation, KINDS, Kind, KindName, Other, Row, Verdict};
+use super::{EngineFound, Isolation, KINDS, Kind, Other, Row, Verdict};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,9 +9,7 @@ use std::time::Duration;
 use touchstone::case::Guests;
 use touchstone::plan::{Filter, near};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{
-    Artifact, Config, Error, Execution, Imports, MeasuredEngine, Strategy, Support,
-};
+use touchstone_executor::{Artifact, Config, Error, Imports, MeasuredEngine, Strategy, Support};
 
 /// Deadline of calls that must be stopped.
 const DEADLINE: Duration = Duration::from_millis(10);
@@ -68,15 +66,11 @@ pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
     let mut found = Isolation::default();
     for kind in KINDS.iter() {
         if jobs.iter().any(|job| job.kinds.iter().any(|wanted| wanted.name == kind.name)) {
-            let guest = kind
-                .guest(&mut built)
-                .with_context(|| format!("cannot plant the guest of {}", kind.name))?;
+            let guest = kind.guest(&mut built);
+            let guest =
+                guest.with_context(|| format!("cannot plant the guest of {}", kind.name))?;
             guests.insert(&kind.name, guest);
-            found.kinds.push(KindName {
-                name: kind.name.clone(),
-                group: kind.group.clone(),
-                what: kind.what.clone(),
-            });
+            found.kinds.push(kind);
         }
     }
     let mut artifacts = Artifacts::default();
@@ -85,28 +79,18 @@ pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
         let engine = job.engine.id();
         if found.engines.last().is_none_or(|last| last.engine != engine) {
             artifacts = Artifacts::default();
-            found.engines.push(EngineFound {
-                engine: engine.to_owned(),
-                version: job.engine.version().to_owned(),
-                baseline: job.engine.execution() == Execution::Native,
-                rows: Vec::new(),
-            });
+            found.engines.push(EngineFound { engine: engine.to_owned(), rows: Vec::new() });
         }
         let row = row(job, &guests, &mut artifacts);
-        if let Some(engine) = found.engines.last_mut() {
-            add(engine, row);
+        let Some(EngineFound { rows, .. }) = found.engines.last_mut() else { continue };
+        // Strategies with the same findings share a row.
+        let alike = |known: &&mut Row| known.others == row.others && known.checks == row.checks;
+        match rows.iter_mut().find(alike) {
+            Some(known) => known.strategies.extend(row.strategies),
+            None => rows.push(row),
         }
     }
     Ok(found)
-}
-
-/// Adds a strategy to the row with the same findings, or as a new row.
-fn add(engine: &mut EngineFound, row: Row) {
-    let alike = |known: &&mut Row| known.others == row.others && known.checks == row.checks;
-    match engine.rows.iter_mut().find(alike) {
-        Some(known) => known.strategies.extend(row.strategies),
-        None => engine.rows.push(row),
-    }
 }
 
 /// All kinds on one executor.

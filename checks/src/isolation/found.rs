@@ -1,59 +1,24 @@
 //! Results of the isolation check.
 
+use super::Kind;
+use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeMap;
 use touchstone::record::{Check, Finding, Outcome};
 use touchstone_executor::Strategy;
 
 /// Results on all executors.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Isolation {
     /// Kinds of state, in the order of the tables.
-    pub kinds: Vec<KindName>,
+    pub kinds: Vec<&'static Kind>,
     /// Engines, in the order of the build.
     pub engines: Vec<EngineFound>,
 }
 
-/// A kind of state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KindName {
-    /// Name in filters and findings.
-    pub name: String,
-    /// Kinds of a group share a column.
-    pub group: String,
-    /// The kind in a phrase.
-    pub what: String,
-}
-
-impl KindName {
-    fn finding(&self, engine: &EngineFound, row: &Row, strategy: Strategy) -> Finding {
-        let checks = row.checks.get(&self.name).copied().unwrap_or_default();
-        let other = row.others.get(&self.name);
-        let (outcome, count) = match row.verdict(&self.name) {
-            Verdict::Clean => (Outcome::Held, checks),
-            Verdict::Unproven => (Outcome::Unproven, checks),
-            Verdict::Leaks | Verdict::Failed => (Outcome::Failed, 1),
-            Verdict::Refused => (Outcome::Refused, 1),
-            Verdict::Absent => (Outcome::NotDriven, 1),
-        };
-        Finding {
-            check: Check::Isolation,
-            name: self.name.clone(),
-            engine: engine.engine.clone(),
-            strategy: Some(strategy),
-            counts: BTreeMap::from([(outcome, count)]),
-            cause: None,
-            evidence: other.map(|other| other.reason.clone()).into_iter().collect(),
-        }
-    }
-}
-
 /// Results on one engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct EngineFound {
     pub engine: String,
-    pub version: String,
-    /// `true` for the native baseline, whose guests are code of the host's process.
-    pub baseline: bool,
     /// Strategies with the same results together.
     pub rows: Vec<Row>,
 }
@@ -71,7 +36,6 @@ pub struct Row {
 /// A result that is not clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Other {
-    /// Its verdict.
     pub verdict: Verdict,
     pub reason: String,
 }
@@ -120,9 +84,39 @@ impl Verdict {
 }
 
 impl Row {
+    fn finding(&self, kind: &Kind, engine: &EngineFound, strategy: Strategy) -> Finding {
+        let checks = self.checks.get(&kind.name).copied().unwrap_or_default();
+        let (outcome, count) = match self.verdict(&kind.name) {
+            Verdict::Clean => (Outcome::Held, checks),
+            Verdict::Unproven => (Outcome::Unproven, checks),
+            Verdict::Leaks | Verdict::Failed => (Outcome::Failed, 1),
+            Verdict::Refused => (Outcome::Refused, 1),
+            Verdict::Absent => (Outcome::NotDriven, 1),
+        };
+        Finding {
+            check: Check::Isolation,
+            name: kind.name.clone(),
+            engine: engine.engine.clone(),
+            strategy: Some(strategy),
+            counts: BTreeMap::from([(outcome, count)]),
+            cause: None,
+            evidence: self
+                .others
+                .get(&kind.name)
+                .map(|own| own.reason.clone())
+                .into_iter()
+                .collect(),
+        }
+    }
+
     /// The verdict on a kind.
     pub fn verdict(&self, kind: &str) -> Verdict {
         self.others.get(kind).map_or(Verdict::Clean, |other| other.verdict)
+    }
+
+    /// The row with each of its strategies.
+    fn each(&self) -> impl Iterator<Item = (&Self, Strategy)> {
+        self.strategies.iter().map(move |strategy| (self, *strategy))
     }
 
     /// The strategies, `<strategy>[_precompiled]` for pairs that differ only in the source of code.
@@ -140,40 +134,21 @@ impl Row {
 }
 
 /// A reason for not being clean.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Reason<'a> {
     pub reason: &'a str,
     /// Kinds with this reason.
-    pub kinds: Vec<&'a str>,
+    pub kinds: IndexSet<&'a str>,
     /// Executors with this reason.
-    pub executors: Vec<String>,
-}
-
-impl<'a> Reason<'a> {
-    fn new(reason: &'a str) -> Self {
-        Self { reason, kinds: Vec::new(), executors: Vec::new() }
-    }
-
-    fn add(&mut self, kind: &'a KindName, engine: &EngineFound, row: &Row) {
-        if !self.kinds.contains(&kind.name.as_str()) {
-            self.kinds.push(&kind.name);
-        }
-        for strategy in &row.strategies {
-            let name = format!("{}_{strategy}", engine.engine);
-            if !self.executors.contains(&name) {
-                self.executors.push(name);
-            }
-        }
-    }
+    pub executors: IndexSet<String>,
 }
 
 /// A column of tables.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Group<'a> {
     /// Heading.
     pub name: &'a str,
-    /// Kinds of the column.
-    pub kinds: Vec<&'a KindName>,
+    kinds: Vec<&'a Kind>,
 }
 
 impl Group<'_> {
@@ -194,15 +169,10 @@ pub struct Tally {
     pub executors: usize,
     /// Pairs with a complete result.
     pub cells: usize,
-    /// Pairs that leak.
     pub leaks: usize,
-    /// Pairs whose change was not visible.
     pub unproven: usize,
-    /// Refused pairs.
     pub refused: usize,
-    /// Pairs that an engine lacks.
     pub absent: usize,
-    /// Failed pairs.
     pub failed: usize,
     /// Number of compared observations.
     pub checks: u64,
@@ -213,11 +183,9 @@ impl Isolation {
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for engine in &self.engines {
-            for row in &engine.rows {
-                for strategy in &row.strategies {
-                    let kinds = self.kinds.iter();
-                    findings.extend(kinds.map(|kind| kind.finding(engine, row, *strategy)));
-                }
+            for (row, strategy) in engine.rows.iter().flat_map(Row::each) {
+                let kinds = self.kinds.iter();
+                findings.extend(kinds.map(|kind| row.finding(kind, engine, strategy)));
             }
         }
         findings
@@ -225,36 +193,27 @@ impl Isolation {
 
     /// The kinds by group.
     pub fn groups(&self) -> Vec<Group<'_>> {
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        for kind in &self.kinds {
-            match groups.last_mut() {
-                Some(group) if group.name == kind.group => group.kinds.push(kind),
-                _ => groups.push(Group { name: &kind.group, kinds: vec![kind] }),
-            }
-        }
-        groups
+        let groups = self.kinds.chunk_by(|one, next| one.group == next.group);
+        groups.map(|kinds| Group { name: &kinds[0].group, kinds: kinds.to_vec() }).collect()
     }
 
     /// The reasons for a verdict, with their kinds and executors.
     pub fn reasons(&self, verdict: Verdict) -> Vec<Reason<'_>> {
-        let mut reasons: Vec<Reason<'_>> = Vec::new();
+        let mut reasons: IndexMap<&str, Reason<'_>> = IndexMap::new();
         for kind in &self.kinds {
             for engine in &self.engines {
-                for row in &engine.rows {
-                    let Some(other) = row.others.get(&kind.name) else { continue };
-                    if other.verdict != verdict {
-                        continue;
-                    }
-                    let known = reasons.iter().position(|known| known.reason == other.reason);
-                    let at = known.unwrap_or_else(|| {
-                        reasons.push(Reason::new(&other.reason));
-                        reasons.len() - 1
-                    });
-                    reasons[at].add(kind, engine, row);
+                for (row, strategy) in engine.rows.iter().flat_map(Row::each) {
+                    let other = row.others.get(&kind.name).filter(|own| own.verdict == verdict);
+                    let Some(Other { reason, .. }) = other else { continue };
+                    let new =
+                        || Reason { reason, kinds: IndexSet::new(), executors: IndexSet::new() };
+                    let own = reasons.entry(reason).or_insert_with(new);
+                    own.kinds.insert(&kind.name);
+                    own.executors.insert(format!("{}_{strategy}", engine.engine));
                 }
             }
         }
-        reasons
+        reasons.into_values().collect()
     }
 
     pub fn tally(&self) -> Tally {
@@ -264,21 +223,16 @@ impl Isolation {
             tally.executors += executors;
             tally.checks += row.checks.values().sum::<u64>() * executors as u64;
             for kind in &self.kinds {
-                let verdict = row.verdict(&kind.name);
-                let counted = match verdict {
-                    Verdict::Clean => None,
-                    Verdict::Unproven => Some(&mut tally.unproven),
-                    Verdict::Leaks => Some(&mut tally.leaks),
-                    Verdict::Refused => Some(&mut tally.refused),
-                    Verdict::Absent => Some(&mut tally.absent),
-                    Verdict::Failed => Some(&mut tally.failed),
+                let (counted, is_whole) = match row.verdict(&kind.name) {
+                    Verdict::Clean => (None, true),
+                    Verdict::Unproven => (Some(&mut tally.unproven), true),
+                    Verdict::Leaks => (Some(&mut tally.leaks), true),
+                    Verdict::Refused => (Some(&mut tally.refused), false),
+                    Verdict::Absent => (Some(&mut tally.absent), false),
+                    Verdict::Failed => (Some(&mut tally.failed), false),
                 };
-                if let Some(counted) = counted {
-                    *counted += executors;
-                }
-                if !matches!(verdict, Verdict::Refused | Verdict::Absent | Verdict::Failed) {
-                    tally.cells += executors;
-                }
+                counted.into_iter().for_each(|counted| *counted += executors);
+                tally.cells += if is_whole { executors } else { 0 };
             }
         }
         tally

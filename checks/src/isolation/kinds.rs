@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 use touchstone::case::{Guests, Input};
@@ -76,45 +77,36 @@ impl TryFrom<WrittenAct> for Act {
 
 /// A changing call with its required end.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(from = "WrittenSpoil")]
+#[serde(try_from = "BTreeMap<Ends, Act>")]
 pub struct Spoil {
     pub act: Act,
     pub ends: Ends,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum WrittenSpoil {
-    Returns(Act),
-    Traps(Act),
-    Recurses(Act),
-    Stops(Act),
-}
+impl TryFrom<BTreeMap<Ends, Act>> for Spoil {
+    type Error = anyhow::Error;
 
-impl From<WrittenSpoil> for Spoil {
-    fn from(written: WrittenSpoil) -> Self {
-        let (act, ends) = match written {
-            WrittenSpoil::Returns(act) => (act, Ends::Returning),
-            WrittenSpoil::Traps(act) => (act, Ends::Trapping),
-            WrittenSpoil::Recurses(act) => (act, Ends::Recursing),
-            WrittenSpoil::Stops(act) => (act, Ends::Stopped),
-        };
-        Self { act, ends }
+    fn try_from(written: BTreeMap<Ends, Act>) -> Result<Self> {
+        let (ends, act) = written.into_iter().next().context("a call without its end")?;
+        Ok(Self { act, ends })
     }
 }
 
 /// The end of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Ends {
+    #[serde(rename = "returns")]
     Returning,
     /// Any trap.
+    #[serde(rename = "traps")]
     Trapping,
     /// A trap after endless recursion; skipped on engines that do not limit it.
+    #[serde(rename = "recurses")]
     Recursing,
+    #[serde(rename = "stops")]
     Stopped,
 }
 
-/// The observation on a clean instance.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Clean {

@@ -14,4 +14,4 @@ mod kinds;
 pub use find::{Job, find, jobs};
 pub use kinds::{Act, Ends, KINDS, Kind, Spoil};
 
-pub use found::{EngineFound, Isolation, KindName, Other, Reason, Row, Tally, Verdict};
+pub use found::{EngineFound, Isolation, Other, Reason, Row, Tally, Verdict};

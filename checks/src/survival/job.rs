@@ -19,7 +19,6 @@ use touchstone::supervise::{Parent, Stop};
 use touchstone_executor::mock::{Answer, MockEngine};
 use touchstone_executor::{MeasuredEngine, Strategy};
 
-/// Names of the engines.
 pub(super) const ENGINES: [&str; 2] = ["first", "second"];
 
 /// Processes in which each cell is measured.
@@ -70,7 +69,6 @@ pub(super) enum Mishap {
     Hang,
 }
 
-/// Puts the case where jobs look for it.
 pub(super) fn write_case(folder: &Path) -> Result<()> {
     std::fs::write(folder.join("nothing.toml"), CASE).context("cannot write the case")
 }

@@ -8,27 +8,8 @@ use nix::sys::signal::Signal;
 use std::time::{Duration, Instant};
 use touchstone::supervise::Death;
 
-pub(super) fn kill(place: &mut Place<'_>) -> Result<Scenario> {
-    rounds(place, Signal::SIGKILL, false)
-}
-
-pub(super) fn terminate(place: &mut Place<'_>) -> Result<Scenario> {
-    rounds(place, Signal::SIGTERM, false)
-}
-
-pub(super) fn interrupt(place: &mut Place<'_>) -> Result<Scenario> {
-    rounds(place, Signal::SIGINT, false)
-}
-
-pub(super) fn kill_with_workers(place: &mut Place<'_>) -> Result<Scenario> {
-    rounds(place, Signal::SIGKILL, true)
-}
-
-pub(super) fn terminate_with_workers(place: &mut Place<'_>) -> Result<Scenario> {
-    rounds(place, Signal::SIGTERM, true)
-}
-
-fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenario> {
+/// Sends the signal to each of the rounds' runs.
+pub(super) fn rounds(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     let code = 128 + signal as i32;
     let whole = undisturbed(place, workers)?;

@@ -12,6 +12,7 @@ mod scenarios;
 pub use job::Job;
 
 use anyhow::Result;
+use nix::sys::signal::Signal;
 use place::Place;
 use std::process::Command;
 
@@ -37,11 +38,11 @@ pub struct Plan<'a> {
 type Happen = fn(&mut Place<'_>) -> Result<Scenario>;
 
 const LOOKS: [(&str, Happen); 13] = [
-    ("SIGKILL", kills::kill),
-    ("SIGTERM", kills::terminate),
-    ("SIGINT", kills::interrupt),
-    ("SIGKILL, with workers", kills::kill_with_workers),
-    ("SIGTERM, with workers", kills::terminate_with_workers),
+    ("SIGKILL", |place| kills::rounds(place, Signal::SIGKILL, false)),
+    ("SIGTERM", |place| kills::rounds(place, Signal::SIGTERM, false)),
+    ("SIGINT", |place| kills::rounds(place, Signal::SIGINT, false)),
+    ("SIGKILL, with workers", |place| kills::rounds(place, Signal::SIGKILL, true)),
+    ("SIGTERM, with workers", |place| kills::rounds(place, Signal::SIGTERM, true)),
     ("a record cut off", scenarios::cut),
     ("a full disk", scenarios::full_disk),
     ("a folder that cannot be written", scenarios::no_folder),

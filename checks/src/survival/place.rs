@@ -68,7 +68,6 @@ impl<'a> Place<'a> {
         Ok(Running { child, complaint, told: Told::default() })
     }
 
-    /// Runs a job to its end.
     pub(super) fn run(&self, job: &Job) -> Result<Ran> {
         self.start(job)?.ends()
     }

@@ -322,6 +322,7 @@ fn experiments() -> impl Iterator<Item = Experiment> {
 fn settings(by: &dyn Fn(&str) -> String) -> [String; 2] {
     let call = format!("call = {{ case = \"{EMPTY}\", guest = \"test_runtime\" }}");
     let parts = Part::iter().map(|part| format!("{part:?}").to_lowercase());
+    let parts = parts.chain(Check::iter().map(|check| check.to_string()));
     let parts: Vec<String> = parts.chain(experiments().map(|own| own.name)).collect();
     let division = format!(
         "ladder = [\"alpha\"]\nthreads = [\"alpha_instance_reuse\"]\n\

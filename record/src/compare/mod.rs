@@ -11,4 +11,4 @@ mod resets;
 pub use crossing::{Change, Crossings, crossings};
 pub use judge::{Judged, MARGIN, Verdict, judge, judge_rounds};
 pub use records::of_records;
-pub use resets::{Race, courses, drops, fastest, page_size, races, ratio};
+pub use resets::{CALL, Race, courses, drops, fastest, page_size, races, ratio};

@@ -66,8 +66,9 @@ pub struct Race {
     pub crossings: Crossings,
 }
 
-/// The metric and the dimension of races.
-const CALL: &str = "call";
+/// The metric of the calls that write pages.
+pub const CALL: &str = "call";
+/// The dimension of races.
 const PAGES: &str = "pages";
 
 /// The places without executor and number of pages, each with its executors and numbers.

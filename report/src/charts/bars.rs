@@ -1,41 +1,36 @@
 //! Groups of horizontal bars with their numbers, in one panel or in several beside each other.
 
 use super::axis::{Axis, Spread};
-use super::canvas::{self, Canvas, EDGE, NORMAL};
-use super::frame::{self, Frame, MARGIN, PAD, Value, WIDTH};
+use super::canvas::{self, Anchor, Canvas, NORMAL, Point};
+use super::frame::{self, Frame, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::markdown::NOTHING;
-use plotters::style::text_anchor::HPos;
+use crate::units::short;
+use touchstone_record::Estimate;
 
 /// Bars, ready to be laid out.
 #[derive(Debug)]
 pub(super) struct Bars {
-    /// Title, legend and notes.
     pub frame: Frame,
     /// How the axes spread their values.
     pub spread: Spread,
     /// Headings above the panels; empty where a single panel has none.
     pub panels: Vec<String>,
-    /// Groups of rows, from above.
+    /// Groups with rows, from above.
     pub groups: Vec<Group>,
 }
 
-/// Rows with a heading.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Stands above the rows.
     pub heading: String,
-    /// The rows, from above.
     pub rows: Vec<Row>,
 }
 
-/// A label and its bars.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// Stands left of the panels.
     pub label: String,
     /// The bars of each panel, from above; `None` where there is no value.
-    pub panels: Vec<Vec<(Fill, Option<Value>)>>,
+    pub panels: Vec<Vec<(Fill, Option<Estimate>)>>,
 }
 
 /// Height of a group's heading, px.
@@ -52,22 +47,21 @@ const GAP: f64 = 24.0;
 const FOOT: f64 = 24.0;
 
 impl Bars {
-    /// Every value of a panel.
-    fn values(&self, panel: usize) -> impl Iterator<Item = Value> {
-        let rows = self.groups.iter().flat_map(|group| &group.rows);
-        rows.filter_map(move |row| row.panels.get(panel)).flatten().filter_map(|bar| bar.1)
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.groups.iter().flat_map(|group| &group.rows)
     }
 
-    /// How many rows there are.
-    pub(super) fn rows(&self) -> usize {
-        self.groups.iter().map(|group| group.rows.len()).sum()
+    fn values(&self, panel: usize) -> impl Iterator<Item = Estimate> {
+        let bars = self.rows().filter_map(move |row| row.panels.get(panel)).flatten();
+        bars.filter_map(|bar| bar.1)
     }
 
-    /// Lays the bars out.
-    pub(super) fn canvas(&self, theme: &Theme) -> Canvas {
+    /// Lays the bars out; `None` without any row.
+    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+        self.rows().next()?;
         let heads = if self.panels.iter().any(|heading| !heading.is_empty()) { HEAD } else { 0.0 };
         let bars = |row: &Row| row.panels.iter().map(Vec::len).max().unwrap_or(1);
-        let is_single = self.groups.iter().flat_map(|group| &group.rows).all(|row| bars(row) == 1);
+        let is_single = self.rows().all(|row| bars(row) == 1);
         let (pitch, air) = if is_single { (ALONE, 5.0) } else { (PITCH, 9.0) };
         let tall = |row: &Row| bars(row) as f64 * pitch + air;
         let of_group = |group: &Group| {
@@ -78,27 +72,23 @@ impl Bars {
         let count = self.panels.len();
         let has_marked = (0..count).flat_map(|panel| self.values(panel)).any(|v| v.marked);
         let mut canvas = self.frame.canvas(height + FOOT, has_marked, theme);
-        let labels = self.groups.iter().flat_map(|group| &group.rows).map(|row| &*row.label);
-        let left = MARGIN + canvas::widest(labels) + PAD;
+        let left = MARGIN + canvas::widest(self.rows().map(|row| &row.label)) + PAD;
         let width = ((WIDTH - MARGIN - left + GAP) / count as f64 - GAP).max(40.0);
         let begin = |panel: usize| left + panel as f64 * (width + GAP);
         let top = self.frame.top();
-        let bottom = top + height;
-        let axes: Vec<Option<Axis>> = (0..count)
-            .map(|panel| {
-                let texts: Vec<String> = self.values(panel).map(Value::time).collect();
-                let room = canvas::widest(texts.iter().map(String::as_str)) + PAD;
-                let axis = Axis::of_bars(self.spread, self.values(panel).map(|v| v.median))?;
-                Some(axis.on(begin(panel), begin(panel) + (width - room).max(20.0)))
-            })
-            .collect();
-        for (panel, axis) in axes.iter().enumerate() {
-            if let Some(heading) = self.panels.get(panel).filter(|heading| !heading.is_empty()) {
+        let axis = |panel: usize| {
+            let room = canvas::widest(self.values(panel).map(|value| short(&value))) + PAD;
+            let axis = Axis::of_bars(self.spread, self.values(panel).map(|v| v.median))?;
+            Some(axis.on(begin(panel), begin(panel) + (width - room).max(20.0)))
+        };
+        let axes: Vec<Option<Axis>> = (0..count).map(axis).collect();
+        for (panel, (axis, heading)) in axes.iter().zip(&self.panels).enumerate() {
+            if !heading.is_empty() {
                 let heading = canvas::fitted(heading, width, NORMAL);
                 canvas.heading((begin(panel), top + HEAD / 2.0), &heading, NORMAL, theme.text);
             }
             if let Some(axis) = axis {
-                frame::grid(&mut canvas, axis, (top + heads, bottom), theme);
+                frame::grid(&mut canvas, axis, (top + heads, top + height), theme);
             }
         }
         let mut y = top + heads;
@@ -111,48 +101,38 @@ impl Bars {
             }
             for row in &group.rows {
                 let own = tall(row);
-                canvas.text((left - PAD, y + own / 2.0), &row.label, HPos::Right, theme.text);
-                for (panel, bars) in row.panels.iter().enumerate() {
-                    let Some(axis) = axes.get(panel).copied().flatten() else { continue };
+                canvas.text((left - PAD, y + own / 2.0), &row.label, Anchor::End, theme.text);
+                for (panel, (bars, axis)) in row.panels.iter().zip(&axes).enumerate() {
+                    let Some(axis) = axis else { continue };
                     let first = y + (own - bars.len() as f64 * pitch) / 2.0;
-                    for (index, (fill, value)) in bars.iter().enumerate() {
-                        let at = first + index as f64 * pitch;
-                        let place = (begin(panel), at, pitch);
-                        bar(&mut canvas, &axis, place, (*fill, *value), theme);
+                    for (index, bar) in bars.iter().enumerate() {
+                        let corner = (begin(panel), first + index as f64 * pitch);
+                        draw(&mut canvas, axis, (corner, pitch), *bar, theme);
                     }
                 }
                 y += own;
             }
             y += BREAK;
         }
-        canvas
+        Some(canvas)
     }
 }
 
 /// Draws a bar with its number, or a dash.
-fn bar(
+fn draw(
     canvas: &mut Canvas,
     axis: &Axis,
-    (begin, y, pitch): (f64, f64, f64),
-    (fill, value): (Fill, Option<Value>),
+    ((begin, y), pitch): (Point, f64),
+    (fill, value): (Fill, Option<Estimate>),
     theme: &Theme,
 ) {
     let middle = y + pitch / 2.0;
     let Some(value) = value else {
-        return canvas.text((begin + 3.0, middle), NOTHING, HPos::Left, theme.muted);
+        return canvas.text((begin + 3.0, middle), NOTHING, Anchor::Start, theme.muted);
     };
     let end = axis.at(value.median).max(begin + 2.0);
-    let (outline, inside) = (theme.outline(fill), theme.fill(fill));
-    let (corner, size) = ((begin, y + 1.0), (end - begin, pitch - 2.0));
-    if value.marked {
-        canvas.bar(corner, size, true, outline);
-    } else {
-        canvas.outlined(
-            corner,
-            size,
-            outline,
-            (if outline == inside { 0.0 } else { EDGE }, inside),
-        );
-    }
-    frame::on_ground(canvas, (end + 5.0, middle), &value.time(), theme);
+    let size = (end - begin, pitch - 2.0);
+    canvas.bar((begin, y + 1.0), size, theme.paint(fill), value.marked);
+    let ground = (theme.background, theme.text);
+    frame::on_ground(canvas, (end + 5.0, middle), &short(&value), ground);
 }

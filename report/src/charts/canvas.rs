@@ -1,14 +1,11 @@
-//! Shapes and text in px, turned into SVG by plotters.
+//! Shapes and text in px as SVG.
 //!
 //! The files come out the same on every machine: text is measured with an embedded font,
 //! coordinates are whole tenths of a pixel, and nothing depends on the clock or the locale.
 
-use anyhow::{Context, Result, anyhow};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{FontDesc, register_font};
-use touchstone_executor::text::line;
+use ab_glyph::{Font, FontRef, ScaleFont};
+use std::fmt::{self, Display, Formatter, Write};
+use std::sync::LazyLock;
 use touchstone_record::escape::html;
 
 /// Text of labels and numbers, px: the smallest in any chart.
@@ -22,187 +19,157 @@ pub(super) const DOT: f64 = 6.0;
 /// Width of the outline of a hollow mark, px.
 const OUTLINE: f64 = 2.0;
 /// Width of the outline of a pale mark, px.
-pub(super) const EDGE: f64 = 1.0;
-/// Plotters draws in whole units; so many of them are a pixel, or curves would have steps.
+const EDGE: f64 = 1.0;
+/// Coordinates are whole; so many of them are a pixel, or curves would have steps.
 const UNITS: f64 = 10.0;
-/// The font size of plotters is the height of a line, larger than the em of SVG by this factor.
+/// The height of a line of the font, which scales it, is larger than the em by this factor.
 const LINE_PER_EM: f64 = 1.24;
 
 /// A point, px from the upper left corner.
 pub(super) type Point = (f64, f64);
 
-/// One shape.
-enum Item {
-    /// Corner, size.
-    Rect(Point, Point),
-    /// Corners, width.
-    Path(Vec<Point>, u32),
-    /// Centre, radius.
-    Dot(Point, f64),
-    /// Text of a size, bold or not, whose point is on a side of it.
-    Text { at: Point, text: String, size: f64, bold: bool, side: HPos },
+/// Red, green and blue.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Color(pub u8, pub u8, pub u8);
+
+impl Display for Color {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "#{:02X}{:02X}{:02X}", self.0, self.1, self.2)
+    }
 }
 
-/// A whole chart, before it is SVG.
+/// The colours of a shape: its outline, and what is inside of that.
+pub(super) type Paint = (Color, Color);
+
+/// The part of a text at which its point lies.
+#[derive(Debug, Clone, Copy, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A chart with its shapes, from back to front.
 pub(super) struct Canvas {
-    /// Size, px.
-    pub size: Point,
+    size: Point,
     /// For readers who do not see it.
     pub title: String,
-    /// Ground.
-    pub background: RGBColor,
-    /// Shapes with their colours, from back to front.
-    items: Vec<(Item, RGBColor)>,
+    background: Color,
+    /// Elements of SVG.
+    shapes: String,
 }
 
 impl Canvas {
-    /// An empty chart.
-    pub(super) fn new(size: Point, title: &str, background: RGBColor) -> Self {
-        Self { size, title: title.to_owned(), background, items: Vec::new() }
+    pub(super) fn new(size: Point, title: &str, background: Color) -> Self {
+        let size = (size.0.ceil().max(1.0), size.1.ceil().max(1.0));
+        let mut canvas = Self { size, title: title.to_owned(), background, shapes: String::new() };
+        canvas.rect((0.0, 0.0), size, background);
+        canvas
     }
 
-    /// Adds small text; its point is on `side` of it.
-    pub(super) fn text(&mut self, at: Point, text: &str, side: HPos, color: RGBColor) {
-        self.add_text(at, text, SMALL, false, side, color);
+    fn add(&mut self, element: fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.shapes.write_fmt(element);
+    }
+
+    pub(super) fn text(&mut self, at: Point, text: &str, anchor: Anchor, color: Color) {
+        self.add_text(at, text, anchor, (SMALL, ""), color);
     }
 
     /// Adds a bold heading that begins at a point.
-    pub(super) fn heading(&mut self, at: Point, text: &str, size: f64, color: RGBColor) {
-        self.add_text(at, text, size, true, HPos::Left, color);
+    pub(super) fn heading(&mut self, at: Point, text: &str, size: f64, color: Color) {
+        self.add_text(at, text, Anchor::Start, (size, " font-weight=\"bold\""), color);
     }
 
-    fn add_text(
-        &mut self,
-        at: Point,
-        text: &str,
-        size: f64,
-        bold: bool,
-        side: HPos,
-        color: RGBColor,
-    ) {
-        // Plotters escapes the syntax of XML, which has no way to write most control characters.
-        let text = line(text);
-        self.items.push((Item::Text { at, text, size, bold, side }, color));
-    }
-
-    /// Adds a line.
-    pub(super) fn line(&mut self, from: Point, to: Point, width: u32, color: RGBColor) {
-        self.path(vec![from, to], width, color);
+    fn add_text(&mut self, at: Point, text: &str, anchor: Anchor, font: (f64, &str), color: Color) {
+        let (x, y, (size, weight)) = (whole(at.0), whole(at.1), font);
+        let (size, text) = (whole(size), html(text).replace('\'', "&apos;"));
+        self.add(format_args!(
+            "<text x=\"{x}\" y=\"{y}\" dy=\"0.5ex\" text-anchor=\"{anchor}\" \
+             font-family=\"sans-serif\" font-size=\"{size}\" opacity=\"1\" \
+             fill=\"{color}\"{weight}>\n{text}\n</text>\n"
+        ));
     }
 
     /// Adds a line with corners.
-    pub(super) fn path(&mut self, corners: Vec<Point>, width: u32, color: RGBColor) {
-        self.items.push((Item::Path(corners, width), color));
+    pub(super) fn path(&mut self, corners: &[Point], width: u32, color: Color) {
+        let width = whole(f64::from(width));
+        let corners: String =
+            corners.iter().map(|(x, y)| format!("{},{} ", whole(*x), whole(*y))).collect();
+        self.add(format_args!(
+            "<polyline fill=\"none\" opacity=\"1\" stroke=\"{color}\" stroke-width=\"{width}\" \
+             points=\"{corners}\"/>\n"
+        ));
     }
 
     /// Adds a line with corners in dashes: their lengths and those of the gaps in turns, px.
     /// Without any, the line is solid.
-    pub(super) fn dashed(
-        &mut self,
-        corners: &[Point],
-        dashes: &[f64],
-        width: u32,
-        color: RGBColor,
-    ) {
+    pub(super) fn dashed(&mut self, corners: &[Point], dashes: &[f64], color: Color) {
         for dash in pieces(corners, dashes) {
-            self.path(dash, width, color);
+            self.path(&dash, 2, color);
         }
     }
 
-    /// Adds a filled rectangle.
-    pub(super) fn rect(&mut self, corner: Point, size: Point, color: RGBColor) {
-        self.items.push((Item::Rect(corner, size), color));
+    pub(super) fn rect(&mut self, (x, y): Point, (width, height): Point, color: Color) {
+        let [left, top, right, bottom] = [x, y, x + width, y + height].map(whole);
+        let (width, height) = (right - left, bottom - top);
+        self.add(format_args!(
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" opacity=\"1\" \
+             fill=\"{color}\" stroke=\"none\"/>\n"
+        ));
+    }
+
+    fn circle(&mut self, (x, y): Point, radius: f64, color: Color) {
+        let [x, y, radius] = [x, y, radius].map(whole);
+        self.add(format_args!(
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" opacity=\"1\" fill=\"{color}\" \
+             stroke=\"none\" stroke-width=\"1\"/>\n"
+        ));
     }
 
     /// Adds a bar or a cell; hollow where its value is marked.
-    pub(super) fn bar(&mut self, corner: Point, size: Point, hollow: bool, color: RGBColor) {
-        let inside = if hollow { (OUTLINE, self.background) } else { (0.0, color) };
-        self.outlined(corner, size, color, inside);
-    }
-
-    /// Adds a rectangle with an outline of a width, px, and the colour inside of it.
-    pub(super) fn outlined(
-        &mut self,
-        corner: Point,
-        size: Point,
-        outline: RGBColor,
-        (width, inside): (f64, RGBColor),
-    ) {
-        self.rect(corner, size, outline);
-        let room = (size.0 - 2.0 * width, size.1 - 2.0 * width);
-        if width > 0.0 && room.0 > 0.0 && room.1 > 0.0 {
-            self.rect((corner.0 + width, corner.1 + width), room, inside);
+    pub(super) fn bar(&mut self, corner: Point, size: Point, paint: Paint, hollow: bool) {
+        self.rect(corner, size, paint.0);
+        if let Some((width, inside)) = self.inside(paint, hollow) {
+            let room = (size.0 - 2.0 * width, size.1 - 2.0 * width);
+            if room.0 > 0.0 && room.1 > 0.0 {
+                self.rect((corner.0 + width, corner.1 + width), room, inside);
+            }
         }
     }
 
     /// Adds a dot; hollow where its value is marked.
-    pub(super) fn dot(&mut self, at: Point, hollow: bool, color: RGBColor) {
-        self.items.push((Item::Dot(at, DOT), color));
-        if hollow {
-            self.items.push((Item::Dot(at, DOT - OUTLINE), self.background));
+    pub(super) fn dot(&mut self, at: Point, paint: Paint, hollow: bool) {
+        self.circle(at, DOT, paint.0);
+        if let Some((width, inside)) = self.inside(paint, hollow) {
+            self.circle(at, DOT - width, inside);
         }
     }
 
-    /// Adds a dot with an outline, where that has another colour.
-    pub(super) fn outlined_dot(&mut self, at: Point, outline: RGBColor, inside: RGBColor) {
-        self.items.push((Item::Dot(at, DOT), outline));
-        if outline != inside {
-            self.items.push((Item::Dot(at, DOT - EDGE), inside));
-        }
+    /// The width of an outline, px, and the colour inside of it; `None` for a shape of one colour.
+    fn inside(&self, (outline, inside): Paint, hollow: bool) -> Option<(f64, Color)> {
+        let pale = (inside != outline).then_some((EDGE, inside));
+        if hollow { Some((OUTLINE, self.background)) } else { pale }
     }
 
     /// The chart as an SVG document.
-    pub(super) fn svg(&self) -> Result<Vec<u8>> {
-        let mut document = String::new();
-        let (width, height) = (pixels(self.size.0), pixels(self.size.1));
-        let [wide, high] = [width, height].map(|pixels| pixels * UNITS as u32);
-        let area = SVGBackend::with_string(&mut document, (wide, high)).into_drawing_area();
-        self.draw(&area)?;
-        drop(area);
-        let (_, shapes) =
-            document.split_once('>').context("drawing a chart: no SVG was written")?;
+    pub(super) fn svg(&self) -> String {
+        let ((width, height), shapes) = (self.size, &self.shapes);
+        let [wide, high] = [width, height].map(whole);
         // Readers that cannot show the picture read its title.
         let title = html(&self.title);
-        let svg = format!(
+        format!(
             "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {wide} {high}\" \
-             xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\n<title>{title}</title>{shapes}"
-        );
-        Ok(svg.into_bytes())
+             xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\n<title>{title}</title>\n\
+             {shapes}</svg>\n"
+        )
     }
+}
 
-    /// Draws every shape onto a backend.
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Result<()> {
-        let failed =
-            |error: DrawingAreaErrorKind<DB::ErrorType>| anyhow!("drawing a chart: {error}");
-        // Clamped to what a picture can hold; the casts lose only fractions.
-        let whole = |value: f64| (value * UNITS).round().clamp(-300_000.0, 300_000.0) as i32;
-        let units = |pixels: u32| pixels * UNITS as u32;
-        let at = |(x, y): Point| (whole(x), whole(y));
-        area.fill(&self.background).map_err(failed)?;
-        for (item, color) in &self.items {
-            match item {
-                Item::Rect((x, y), (w, h)) => {
-                    let corners = [at((*x, *y)), at((x + w, y + h))];
-                    area.draw(&Rectangle::new(corners, color.filled()))
-                }
-                Item::Path(corners, width) => {
-                    let corners: Vec<(i32, i32)> = corners.iter().copied().map(at).collect();
-                    area.draw(&PathElement::new(corners, color.stroke_width(units(*width))))
-                }
-                Item::Dot(centre, radius) => {
-                    area.draw(&Circle::new(at(*centre), whole(*radius), color.filled()))
-                }
-                Item::Text { at: point, text, size, bold, side } => {
-                    let style = TextStyle::from(font(size * UNITS, *bold))
-                        .color(color)
-                        .pos(Pos::new(*side, VPos::Center));
-                    area.draw_text(text, &style, at(*point))
-                }
-            }
-            .map_err(failed)?;
-        }
-        area.present().map_err(failed)
-    }
+/// A length in whole units, clamped to what a picture can hold; the cast loses only fractions.
+fn whole(length: f64) -> i32 {
+    (length * UNITS).round().clamp(-300_000.0, 300_000.0) as i32
 }
 
 /// The pieces of a line with corners that its dashes leave: all of it where there are none.
@@ -237,31 +204,27 @@ fn pieces(corners: &[Point], dashes: &[f64]) -> Vec<Vec<Point>> {
     pieces
 }
 
-/// A size in whole pixels; charts are at most some thousand pixels wide and high.
-fn pixels(size: f64) -> u32 {
-    size.ceil().clamp(1.0, 30_000.0) as u32
-}
-
-/// Makes the fonts known to plotters. Everything else here needs it.
-pub(super) fn register() -> Result<()> {
-    let fonts =
-        [(FontStyle::Normal, dejavu::sans::regular()), (FontStyle::Bold, dejavu::sans::bold())];
-    let register = |(style, font)| register_font("sans-serif", style, font);
-    let registered = fonts.into_iter().try_for_each(register);
-    registered.map_err(|_| anyhow!("the embedded fonts cannot be read"))
-}
-
-fn font(size: f64, bold: bool) -> FontDesc<'static> {
-    let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
-    FontDesc::new(FontFamily::SansSerif, size * LINE_PER_EM, style)
-}
+/// The embedded fonts, normal and bold.
+static FONTS: LazyLock<[Option<FontRef<'static>>; 2]> = LazyLock::new(|| {
+    let fonts = [dejavu::sans::regular(), dejavu::sans::bold()];
+    fonts.map(|font| FontRef::try_from_slice(font).ok())
+});
 
 /// Width of a text, px. The embedded font is wider than most: the reader's own font fits all
 /// the more.
 pub(super) fn width(text: &str, size: f64, bold: bool) -> f64 {
-    // Without the font: a generous mean width of a letter.
-    let guess = |_| text.chars().count() as f64 * size * 0.65;
-    font(size, bold).box_size(text).map_or_else(guess, |(width, _)| f64::from(width))
+    let Some(font) = &FONTS[usize::from(bold)] else {
+        // A generous mean width of a letter.
+        return text.chars().count() as f64 * size * 0.65;
+    };
+    let font = font.as_scaled((size * LINE_PER_EM) as f32);
+    let (mut width, mut last) = (0.0_f32, None);
+    for glyph in text.chars().map(|letter| font.glyph_id(letter)) {
+        width += font.h_advance(glyph);
+        width += last.map_or(0.0, |last| font.kern(last, glyph));
+        last = Some(glyph);
+    }
+    f64::from(width.floor())
 }
 
 /// A bold text that is at most `most` px wide: its end is left out if need be.
@@ -279,8 +242,8 @@ pub(super) fn small(text: &str) -> f64 {
 }
 
 /// Widest of some small texts, px; 0 without any.
-pub(super) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> f64 {
-    texts.into_iter().map(small).fold(0.0, f64::max)
+pub(super) fn widest<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> f64 {
+    texts.into_iter().map(|text| small(text.as_ref())).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -305,7 +268,7 @@ mod tests {
 
     #[test]
     fn long_texts_lose_their_end() {
-        register().unwrap();
+        assert!(FONTS.iter().all(Option::is_some));
         let whole = "Now: a processor of a long name (family 6, model 167)";
         assert_eq!(fitted(whole, 1000.0, NORMAL), whole);
         let short = fitted(whole, 200.0, NORMAL);
@@ -316,11 +279,12 @@ mod tests {
 
     #[test]
     fn marked_values_are_hollow() {
+        let (white, blue) = (Color(255, 255, 255), Color(0, 0, 255));
         let drawn = |hollow| {
-            let mut canvas = Canvas::new((100.0, 50.0), "a <b>", WHITE);
-            canvas.bar((10.0, 10.0), (50.0, 10.0), hollow, BLUE);
-            canvas.dot((80.0, 15.0), hollow, BLUE);
-            String::from_utf8(canvas.svg().unwrap()).unwrap()
+            let mut canvas = Canvas::new((100.0, 50.0), "a <b>", white);
+            canvas.bar((10.0, 10.0), (50.0, 10.0), (blue, blue), hollow);
+            canvas.dot((80.0, 15.0), (blue, blue), hollow);
+            canvas.svg()
         };
         let shapes = |svg: &str, color: &str| svg.matches(&format!("fill=\"{color}\"")).count();
         let (filled, hollow) = (drawn(false), drawn(true));

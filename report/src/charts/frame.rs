@@ -1,10 +1,9 @@
 //! The common parts of charts: width, title, legend, the note on hollow marks.
 
-use super::canvas::{self, Canvas, Point, SMALL, TITLE};
+use super::axis::Axis;
+use super::canvas::{self, Anchor, Canvas, Paint, Point, SMALL, TITLE};
 use super::theme::{Fill, Theme};
 use crate::units::{self, MARK};
-use plotters::style::text_anchor::HPos;
-use touchstone_record::Estimate;
 
 /// Width of every chart, px.
 pub(super) const WIDTH: f64 = 800.0;
@@ -14,28 +13,6 @@ pub(super) const MARGIN: f64 = 20.0;
 pub(super) const PAD: f64 = 8.0;
 /// Height of a line of small text with its distance to the next, px.
 pub(super) const LINE: f64 = 18.0;
-
-/// A value in a chart: its median, and whether it is marked.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Value {
-    /// The median.
-    pub median: f64,
-    /// `true` if interference touched it.
-    pub marked: bool,
-}
-
-impl Value {
-    /// A time, ns, as it is written beside its mark.
-    pub(super) fn time(self) -> String {
-        units::marked(units::time_short(self.median), self.marked)
-    }
-}
-
-impl From<Estimate> for Value {
-    fn from(Estimate { median, marked, .. }: Estimate) -> Self {
-        Self { median, marked }
-    }
-}
 
 /// The texts of a chart beside its marks.
 #[derive(Debug, Clone, Default)]
@@ -52,35 +29,30 @@ pub(super) struct Frame {
 impl Frame {
     /// Height of everything above the plot, px.
     pub(super) fn top(&self) -> f64 {
-        let legend = if self.legend.is_empty() { 0.0 } else { 26.0 };
-        50.0 + legend
-    }
-
-    /// Height of everything below the axis' labels, px.
-    pub(super) fn bottom(&self, has_marked: bool) -> f64 {
-        let lines = usize::from(!self.axis.is_empty()) + self.notes(has_marked).len();
-        lines as f64 * LINE + 12.0
+        if self.legend.is_empty() { 50.0 } else { 76.0 }
     }
 
     /// A canvas with all of this and an empty plot of a height. The axis' labels are part of
     /// the plot.
     pub(super) fn canvas(&self, plot: f64, has_marked: bool, theme: &Theme) -> Canvas {
-        let height = self.top() + plot + self.bottom(has_marked);
+        let notes = self.notes(has_marked);
+        let lines = usize::from(!self.axis.is_empty()) + notes.len();
+        let height = self.top() + plot + lines as f64 * LINE + 12.0;
         let mut canvas = Canvas::new((WIDTH, height), &self.title, theme.background);
         canvas.heading((MARGIN, 26.0), &self.title, TITLE, theme.text);
         let mut at: Point = (MARGIN + 6.0, 56.0);
         for (fill, text) in &self.legend {
-            canvas.outlined_dot(at, theme.outline(*fill), theme.fill(*fill));
-            canvas.text((at.0 + 12.0, at.1), text, HPos::Left, theme.text);
+            canvas.dot(at, theme.paint(*fill), false);
+            canvas.text((at.0 + 12.0, at.1), text, Anchor::Start, theme.text);
             at.0 += canvas::small(text) + 36.0;
         }
         let mut y = self.top() + plot + LINE / 2.0;
         if !self.axis.is_empty() {
-            canvas.text((WIDTH - MARGIN, y), &self.axis, HPos::Right, theme.muted);
+            canvas.text((WIDTH - MARGIN, y), &self.axis, Anchor::End, theme.muted);
             y += LINE;
         }
-        for note in self.notes(has_marked) {
-            canvas.text((MARGIN, y), &note, HPos::Left, theme.muted);
+        for note in notes {
+            canvas.text((MARGIN, y), &note, Anchor::Start, theme.muted);
             y += LINE;
         }
         canvas
@@ -119,20 +91,15 @@ pub(super) fn tick(ns: f64) -> String {
 
 /// Lines and labels of a horizontal axis of times from `top` to `bottom`; the labels stand
 /// below.
-pub(super) fn grid(
-    canvas: &mut Canvas,
-    axis: &super::axis::Axis,
-    (top, bottom): (f64, f64),
-    theme: &Theme,
-) {
+pub(super) fn grid(canvas: &mut Canvas, axis: &Axis, (top, bottom): Point, theme: &Theme) {
     for (x, value) in axis.marks(66.0) {
-        canvas.line((x, top), (x, bottom), 1, theme.grid);
-        canvas.text((x, bottom + 12.0), &tick(value), HPos::Center, theme.muted);
+        canvas.path(&[(x, top), (x, bottom)], 1, theme.grid);
+        canvas.text((x, bottom + 12.0), &tick(value), Anchor::Middle, theme.muted);
     }
 }
 
 /// A text with its ground, which hides the lines behind it. It begins at a point.
-pub(super) fn on_ground(canvas: &mut Canvas, (x, y): Point, text: &str, theme: &Theme) {
-    canvas.rect((x - 2.0, y - 8.0), (canvas::small(text) + 4.0, 16.0), theme.background);
-    canvas.text((x, y), text, HPos::Left, theme.text);
+pub(super) fn on_ground(canvas: &mut Canvas, (x, y): Point, text: &str, (ground, ink): Paint) {
+    canvas.rect((x - 2.0, y - 8.0), (canvas::small(text) + 4.0, 16.0), ground);
+    canvas.text((x, y), text, Anchor::Start, ink);
 }

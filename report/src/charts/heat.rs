@@ -1,32 +1,26 @@
 //! A table of ratios whose cells are the darker the larger they are.
 
-use super::canvas::{self, Canvas, DOT};
-use super::frame::{Frame, MARGIN, PAD, Value, WIDTH};
+use super::canvas::{self, Anchor, Canvas, DOT};
+use super::frame::{Frame, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::markdown::NOTHING;
 use crate::units;
-use plotters::style::text_anchor::HPos;
+use touchstone_record::Estimate;
 
 /// A heat table, ready to be laid out.
 #[derive(Debug)]
 pub(super) struct Heat {
-    /// Title and notes.
     pub frame: Frame,
     /// Two lines above each column.
     pub columns: Vec<[String; 2]>,
-    /// The rows, from above.
     pub rows: Vec<Row>,
 }
 
-/// A row of ratios.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// Stands left of the cells.
     pub label: String,
-    /// The colour of its dot.
     pub fill: Fill,
-    /// The ratios; `None` where there is none.
-    pub cells: Vec<Option<Value>>,
+    pub cells: Vec<Option<Estimate>>,
 }
 
 /// Height of the columns' headings, px.
@@ -43,34 +37,32 @@ impl Heat {
         let height = HEAD + self.rows.len() as f64 * ROW + 6.0;
         let mut canvas = self.frame.canvas(height, values().any(|value| value.marked), theme);
         let dot = 2.0 * DOT + 6.0;
-        let left = canvas::widest(self.rows.iter().map(|row| &*row.label));
-        let left = MARGIN + dot + left + PAD;
+        let left = MARGIN + dot + canvas::widest(self.rows.iter().map(|row| &row.label)) + PAD;
         let width = (WIDTH - MARGIN - left) / self.columns.len() as f64;
         let middle = |column: usize| left + (column as f64 + 0.5) * width;
         let top = self.frame.top();
         for (index, [name, below]) in self.columns.iter().enumerate() {
-            canvas.text((middle(index), top + 10.0), name, HPos::Center, theme.text);
-            canvas.text((middle(index), top + 28.0), below, HPos::Center, theme.muted);
+            canvas.text((middle(index), top + 10.0), name, Anchor::Middle, theme.text);
+            canvas.text((middle(index), top + 28.0), below, Anchor::Middle, theme.muted);
         }
         for (index, row) in self.rows.iter().enumerate() {
             let y = top + HEAD + index as f64 * ROW;
-            canvas.dot((MARGIN + DOT, y + ROW / 2.0), false, theme.fill(row.fill));
-            canvas.text((MARGIN + dot, y + ROW / 2.0), &row.label, HPos::Left, theme.text);
+            let color = theme.fill(row.fill);
+            canvas.dot((MARGIN + DOT, y + ROW / 2.0), (color, color), false);
+            canvas.text((MARGIN + dot, y + ROW / 2.0), &row.label, Anchor::Start, theme.text);
             for (column, value) in row.cells.iter().enumerate() {
                 let at = (middle(column), y + ROW / 2.0);
                 let Some(value) = value else {
-                    canvas.text(at, NOTHING, HPos::Center, theme.muted);
+                    canvas.text(at, NOTHING, Anchor::Middle, theme.muted);
                     continue;
                 };
                 // A share of the way to the largest ratio, in powers.
                 let share = value.median.max(1.0).ln() / largest.ln().max(f64::MIN_POSITIVE);
                 let (ground, on_it) = theme.heat(share);
                 let corner = (left + column as f64 * width + 1.0, y + 1.0);
-                canvas.bar(corner, (width - 2.0, ROW - 2.0), value.marked, ground);
-                let text =
-                    units::marked(format!("{} ×", units::factor(value.median)), value.marked);
+                canvas.bar(corner, (width - 2.0, ROW - 2.0), (ground, ground), value.marked);
                 let color = if value.marked { theme.text } else { on_it };
-                canvas.text(at, &text, HPos::Center, color);
+                canvas.text(at, &units::times(value), Anchor::Middle, color);
             }
         }
         Some(canvas)

@@ -2,10 +2,10 @@
 //! point is marked and named.
 
 use super::axis::Axis;
-use super::canvas::{self, Canvas};
-use super::frame::{self, Frame, LINE, MARGIN, PAD, Value, WIDTH};
+use super::canvas::{self, Anchor, Canvas, Point};
+use super::frame::{self, Frame, LINE, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
-use plotters::style::text_anchor::HPos;
+use touchstone_record::Estimate;
 
 /// Lines, ready to be laid out.
 #[derive(Debug)]
@@ -16,9 +16,7 @@ pub(super) struct Lines {
     pub vertical: String,
     /// The values of the horizontal axis with a mark, and their labels.
     pub marks: Vec<(f64, String)>,
-    /// The lines.
     pub series: Vec<Series>,
-    /// Points at which another line becomes the lowest: value, time, and what is said of it.
     pub crossings: Vec<Crossing>,
 }
 
@@ -35,18 +33,16 @@ pub(super) const DASHES: [&[f64]; 6] = [
     &[7.0, 4.0, 2.5, 4.0, 2.5, 4.0],
 ];
 
-/// A line.
 #[derive(Debug)]
 pub(super) struct Series {
     /// Stands at its end.
     pub label: String,
-    /// Its colour.
     pub fill: Fill,
     /// Lengths of its dashes and of the gaps between them in turns, px; solid where there are
     /// none.
     pub dashes: &'static [f64],
     /// Its points, from the left.
-    pub points: Vec<(f64, Value)>,
+    pub points: Vec<(f64, Estimate)>,
     /// `true` if its points are measured and therefore shown.
     pub dotted: bool,
 }
@@ -97,101 +93,64 @@ impl Lines {
         let top = self.frame.top() + band;
         let bottom = top + HEIGHT;
         let vertical = vertical.on(bottom, top);
-        let ticks: Vec<(f64, String)> =
-            vertical.marks(30.0).into_iter().map(|(y, ns)| (y, frame::tick(ns))).collect();
-        let left = MARGIN + canvas::widest(ticks.iter().map(|tick| &*tick.1)) + PAD;
-        let names = canvas::widest(self.series.iter().map(|series| &*series.label));
-        let right = WIDTH - MARGIN - names - self.sample() - 26.0;
+        let ticks = vertical.marks(30.0).into_iter().map(|(y, ns)| (y, frame::tick(ns)));
+        let ticks: Vec<(f64, String)> = ticks.collect();
+        let left = MARGIN + canvas::widest(ticks.iter().map(|tick| &tick.1)) + PAD;
+        let has_dashes = self.series.iter().any(|series| !series.dashes.is_empty());
+        let sample = if has_dashes { SAMPLE } else { 0.0 };
+        let names = WIDTH - MARGIN - canvas::widest(self.series.iter().map(|own| &own.label));
+        let right = names - sample - 26.0;
         let horizontal = Axis::between(first, last).on(left + 4.0, right);
         for (y, label) in &ticks {
-            canvas.line((left, *y), (right, *y), 1, theme.grid);
-            canvas.text((left - PAD, *y), label, HPos::Right, theme.muted);
+            canvas.path(&[(left, *y), (right, *y)], 1, theme.grid);
+            canvas.text((left - PAD, *y), label, Anchor::End, theme.muted);
         }
         let mut free = 0.0;
         for (value, label) in &self.marks {
             let (x, half) = (horizontal.at(*value), canvas::small(label) / 2.0);
-            canvas.line((x, top), (x, bottom), 1, theme.grid);
+            canvas.path(&[(x, top), (x, bottom)], 1, theme.grid);
             if x - half >= free {
-                canvas.text((x, bottom + 12.0), label, HPos::Center, theme.muted);
+                canvas.text((x, bottom + 12.0), label, Anchor::Middle, theme.muted);
                 free = x + half + 10.0;
             }
         }
         let above = self.frame.top() + LINE / 2.0;
-        canvas.text((MARGIN, above), &self.vertical, HPos::Left, theme.muted);
-        self.crossings(&mut canvas, above + 1.4 * LINE, &horizontal, &vertical, theme);
+        canvas.text((MARGIN, above), &self.vertical, Anchor::Start, theme.muted);
+        let at = |x: f64, y: f64| (horizontal.at(x), vertical.at(y));
+        let crossings: Vec<(Point, &str)> =
+            self.crossings.iter().map(|own| (at(own.x, own.y), &*own.label)).collect();
+        for (index, ((x, end), label)) in crossings.iter().enumerate() {
+            // A line of text for each above the plot, with a line down to the point.
+            let y = above + 1.4 * LINE + index as f64 * LINE;
+            let is_left = x + PAD + canvas::small(label) <= WIDTH - MARGIN;
+            canvas.path(&[(*x, y - 8.0), (*x, *end)], 1, theme.muted);
+            let (x, anchor) =
+                if is_left { (x + PAD, Anchor::Start) } else { (x - PAD, Anchor::End) };
+            canvas.text((x, y), label, anchor, theme.text);
+        }
+        let mut ends: Vec<(Point, &Series)> = Vec::new();
         for series in &self.series {
             let color = theme.fill(series.fill);
-            let at = |point: &(f64, Value)| (horizontal.at(point.0), vertical.at(point.1.median));
-            canvas.dashed(
-                &series.points.iter().map(at).collect::<Vec<_>>(),
-                series.dashes,
-                2,
-                color,
-            );
-            for point in series.points.iter().filter(|_| series.dotted) {
-                canvas.dot(at(point), point.1.marked, color);
+            let own = series.points.iter().map(|(x, value)| at(*x, value.median));
+            let own: Vec<Point> = own.collect();
+            canvas.dashed(&own, series.dashes, color);
+            for (at, (_, value)) in own.iter().zip(&series.points).filter(|_| series.dotted) {
+                canvas.dot(*at, (color, color), value.marked);
             }
+            ends.extend(own.last().map(|end| (*end, series)));
         }
-        for crossing in &self.crossings {
-            let at = (horizontal.at(crossing.x), vertical.at(crossing.y));
-            canvas.dot(at, false, theme.text);
+        for (at, _) in crossings {
+            canvas.dot(at, (theme.text, theme.text), false);
         }
-        self.names(&mut canvas, (top, bottom), &horizontal, &vertical, theme);
+        ends.sort_by(|a, b| a.0.1.total_cmp(&b.0.1));
+        let wanted: Vec<f64> = ends.iter().map(|end| end.0.1).collect();
+        for (((x, from), series), y) in ends.into_iter().zip(apart(&wanted, (top, bottom))) {
+            let (color, begin) = (theme.fill(series.fill), names - 4.0 - sample);
+            canvas.path(&[(x + 8.0, from), (begin, y)], 1, color);
+            canvas.dashed(&[(begin, y), (names - 4.0, y)], series.dashes, color);
+            canvas.text((names, y), &series.label, Anchor::Start, theme.text);
+        }
         Some(canvas)
-    }
-
-    /// Length of a sample of each line before its name, px: where lines differ in dashes.
-    fn sample(&self) -> f64 {
-        if self.series.iter().any(|series| !series.dashes.is_empty()) { SAMPLE } else { 0.0 }
-    }
-
-    /// Names the crossings above the plot, a line of text each, with a line down to the point.
-    fn crossings(
-        &self,
-        canvas: &mut Canvas,
-        first: f64,
-        horizontal: &Axis,
-        vertical: &Axis,
-        theme: &Theme,
-    ) {
-        for (index, crossing) in self.crossings.iter().enumerate() {
-            let y = first + index as f64 * LINE;
-            let (x, end) = (horizontal.at(crossing.x), vertical.at(crossing.y));
-            let is_left = x + PAD + canvas::small(&crossing.label) <= WIDTH - MARGIN;
-            canvas.line((x, y - 8.0), (x, end), 1, theme.muted);
-            let (x, side) = if is_left { (x + PAD, HPos::Left) } else { (x - PAD, HPos::Right) };
-            canvas.text((x, y), &crossing.label, side, theme.text);
-        }
-    }
-
-    /// Names the lines at their ends, as far apart as text has to be.
-    fn names(
-        &self,
-        canvas: &mut Canvas,
-        (top, bottom): (f64, f64),
-        horizontal: &Axis,
-        vertical: &Axis,
-        theme: &Theme,
-    ) {
-        let end = |series: &Series| series.points.last().map(|last| (last.0, last.1.median));
-        let mut ends: Vec<(f64, f64, &Series)> = self
-            .series
-            .iter()
-            .filter_map(|series| {
-                let (x, y) = end(series)?;
-                Some((horizontal.at(x), vertical.at(y), series))
-            })
-            .collect();
-        ends.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let wanted: Vec<f64> = ends.iter().map(|end| end.1).collect();
-        for ((x, from, series), y) in ends.iter().zip(apart(&wanted, (top, bottom))) {
-            let color = theme.fill(series.fill);
-            let to = WIDTH - MARGIN - canvas::widest(self.series.iter().map(|s| &*s.label));
-            let begin = to - 4.0 - self.sample();
-            canvas.path(vec![(x + 8.0, *from), (begin, y)], 1, color);
-            canvas.dashed(&[(begin, y), (to - 4.0, y)], series.dashes, 2, color);
-            canvas.text((to, y), &series.label, HPos::Left, theme.text);
-        }
     }
 }
 

@@ -15,23 +15,15 @@ use super::matrix::Matrix;
 use crate::pages::Part;
 use crate::tables::Layout;
 use crate::tables::charts::Charts;
-use anyhow::{Context, Result};
-use bars::Bars;
+use anyhow::Result;
 use canvas::Canvas;
-use dumbbells::Dumbbells;
-use heat::Heat;
-use lines::Lines;
-pub(super) use picks::Overall;
-use rayon::prelude::*;
+pub(super) use picks::{Overall, overall};
 use std::fmt::Write;
 use theme::Theme;
-use touchstone_record::Experiment;
 use touchstone_record::escape::html;
 
-/// A chart that was drawn.
 #[derive(Debug)]
 pub(super) struct Chart {
-    /// The name of its files.
     pub name: String,
     pub title: String,
     /// The finding, one sentence with numbers in Markdown.
@@ -39,31 +31,22 @@ pub(super) struct Chart {
     /// The part of a detailed page that it stands in; the short page where there is none.
     pub part: Option<Part>,
     /// File names and contents: on a light and on a dark ground.
-    pub files: [(String, Vec<u8>); 2],
+    pub files: Vec<(String, String)>,
 }
 
-/// The content of a chart, before it is laid out.
-struct Drawing {
-    name: String,
-    finding: String,
-    /// The part of a detailed page that it stands in; the short page where there is none.
-    part: Option<Part>,
-    form: Form,
-}
-
-/// How a chart shows it.
+/// The layout of a chart.
 enum Form {
-    Bars(Bars),
-    Dumbbells(Dumbbells),
-    Lines(Lines),
-    Heat(Heat),
+    Bars(bars::Bars),
+    Dumbbells(dumbbells::Dumbbells),
+    Lines(lines::Lines),
+    Heat(heat::Heat),
 }
 
 impl Form {
     /// Lays the chart out; `None` where there is nothing to show.
     fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         match self {
-            Self::Bars(bars) => Some(bars.canvas(theme)),
+            Self::Bars(bars) => bars.canvas(theme),
             Self::Dumbbells(dumbbells) => dumbbells.canvas(theme),
             Self::Lines(lines) => lines.canvas(theme),
             Self::Heat(heat) => heat.canvas(theme),
@@ -76,38 +59,28 @@ fn file_names(name: &str) -> [String; 2] {
     [".svg", "-dark.svg"].map(|ending| format!("{name}{ending}"))
 }
 
-/// Draws every chart for which there are records.
+/// Draws every chart for which there are records. The names are those of the files of the others.
 ///
 /// # Errors
 ///
 /// When a chart shows a table or a column that is not among `tables`.
-pub(super) fn draw(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Chart>> {
-    canvas::register()?;
-    let drawings = picks::all(matrix, charts, tables)?;
-    let chart = |Drawing { name, finding, part, form }: Drawing| {
-        let (light, dark) = (form.canvas(&theme::LIGHT)?, form.canvas(&theme::DARK)?);
-        let (title, [svg, dark_svg]) = (light.title.clone(), file_names(&name));
-        let files = light.svg().and_then(|light| Ok([(svg, light), (dark_svg, dark.svg()?)]));
-        Some(files.map(|files| Chart { name, title, finding, part, files }))
-    };
-    let drawn = drawings.into_par_iter().filter_map(chart);
-    drawn.collect::<Result<_>>().context("drawing the charts")
-}
-
-/// How many times slower than native code each engine executes, over the suites of the chart.
-pub(super) fn execution(matrix: &Matrix<'_>, charts: &Charts) -> Overall {
-    charts.execution.as_ref().map(|chart| picks::overalls(matrix, chart)).unwrap_or_default()
-}
-
-/// File names of the charts that were not drawn.
-pub(super) fn absent(
+pub(super) fn draw(
+    matrix: &Matrix<'_>,
     charts: &Charts,
-    experiments: &[Experiment],
-    drawn: &[Chart],
-) -> impl Iterator<Item = String> {
-    let names = picks::names(charts, experiments)
-        .filter(|name| drawn.iter().all(|chart| chart.name != *name));
-    names.flat_map(|name| file_names(&name)).collect::<Vec<_>>().into_iter()
+    tables: &[Layout],
+) -> Result<(Vec<Chart>, Vec<String>)> {
+    let chart = |(name, part, pick): picks::Drawing| {
+        let names = file_names(&name);
+        let drawn = pick.and_then(|(finding, form)| {
+            Some((finding, form.canvas(&theme::LIGHT)?, form.canvas(&theme::DARK)?))
+        });
+        let Some((finding, light, dark)) = drawn else { return Err(names) };
+        let files = names.into_iter().zip([light.svg(), dark.svg()]).collect();
+        Ok(Chart { name, title: light.title, finding, part, files })
+    };
+    let all: Vec<_> = picks::all(matrix, charts, tables)?.into_iter().map(chart).collect();
+    let absent = all.iter().filter_map(|chart| chart.as_ref().err().cloned()).flatten().collect();
+    Ok((all.into_iter().flatten().collect(), absent))
 }
 
 /// The charts of the short page; `folder` is where the images are, as seen from it.

@@ -1,23 +1,23 @@
 //! Colours that are distinct for colour-blind readers, on a light and a dark background.
 
+use super::canvas::{Color, Paint};
 use crate::tables::charts::Hue;
-use plotters::style::{BLACK, RGBColor, WHITE};
 
 /// The colours of one variant of every chart.
 #[derive(Debug)]
 pub(super) struct Theme {
     /// Opaque: a chart must be readable whatever page it lies on.
-    pub background: RGBColor,
+    pub background: Color,
     /// Text that must be read.
-    pub text: RGBColor,
+    pub text: Color,
     /// Text that may be overlooked.
-    pub muted: RGBColor,
+    pub muted: Color,
     /// Lines to look along.
-    pub grid: RGBColor,
+    pub grid: Color,
     /// Every other row.
-    pub band: RGBColor,
+    pub band: Color,
     /// The two ends of the scale of a heat table.
-    heat: [RGBColor; 2],
+    heat: [Color; 2],
     /// One for each [`Hue`], in its order.
     hues: [u32; 10],
 }
@@ -25,7 +25,6 @@ pub(super) struct Theme {
 /// A colour as it is used: a hue, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fill {
-    /// The hue.
     pub hue: Hue,
     /// The share of the hue; the rest is the background.
     pub share: f64,
@@ -45,12 +44,12 @@ impl Fill {
 
 /// Light ground.
 pub(super) static LIGHT: Theme = Theme {
-    background: RGBColor(0xfd, 0xfd, 0xfc),
-    text: RGBColor(0x1f, 0x23, 0x28),
-    muted: RGBColor(0x59, 0x63, 0x6e),
-    grid: RGBColor(0xdc, 0xe0, 0xe5),
-    band: RGBColor(0xf3, 0xf5, 0xf7),
-    heat: [RGBColor(0xf0, 0xf4, 0xf8), RGBColor(0x08, 0x3c, 0x6e)],
+    background: Color(0xfd, 0xfd, 0xfc),
+    text: Color(0x1f, 0x23, 0x28),
+    muted: Color(0x59, 0x63, 0x6e),
+    grid: Color(0xdc, 0xe0, 0xe5),
+    band: Color(0xf3, 0xf5, 0xf7),
+    heat: [Color(0xf0, 0xf4, 0xf8), Color(0x08, 0x3c, 0x6e)],
     hues: [
         0x00_72_b2, 0x2a_94_c9, 0x7a_5c_b8, 0xc7_75_00, 0xa6_8b_00, 0x00_9e_73, 0xa8_2a_3c,
         0xcc_6f_a2, 0x8a_5a_3c, 0x6b_73_7c,
@@ -59,12 +58,12 @@ pub(super) static LIGHT: Theme = Theme {
 
 /// Dark ground.
 pub(super) static DARK: Theme = Theme {
-    background: RGBColor(0x0d, 0x11, 0x17),
-    text: RGBColor(0xe6, 0xed, 0xf3),
-    muted: RGBColor(0x9d, 0xa7, 0xb3),
-    grid: RGBColor(0x2d, 0x33, 0x3b),
-    band: RGBColor(0x15, 0x1b, 0x23),
-    heat: [RGBColor(0x16, 0x22, 0x30), RGBColor(0x7c, 0xc4, 0xf5)],
+    background: Color(0x0d, 0x11, 0x17),
+    text: Color(0xe6, 0xed, 0xf3),
+    muted: Color(0x9d, 0xa7, 0xb3),
+    grid: Color(0x2d, 0x33, 0x3b),
+    band: Color(0x15, 0x1b, 0x23),
+    heat: [Color(0x16, 0x22, 0x30), Color(0x7c, 0xc4, 0xf5)],
     hues: [
         0x2f_92_d6, 0x6c_c4_f0, 0x9e_84_d8, 0xf0_9c_1a, 0xe3_ca_3a, 0x1f_b8_8b, 0xd8_5a_66,
         0xd9_8c_b8, 0xb0_80_60, 0x98_a0_a8,
@@ -72,24 +71,28 @@ pub(super) static DARK: Theme = Theme {
 };
 
 impl Theme {
-    /// A colour on this background.
-    pub(super) fn fill(&self, fill: Fill) -> RGBColor {
+    pub(super) fn fill(&self, fill: Fill) -> Color {
         let [_, red, green, blue] = self.hues[fill.hue as usize].to_be_bytes();
-        mix(self.background, RGBColor(red, green, blue), fill.share)
+        mix(self.background, Color(red, green, blue), fill.share)
+    }
+
+    /// The colours of a shape with its outline.
+    pub(super) fn paint(&self, fill: Fill) -> Paint {
+        (self.outline(fill), self.fill(fill))
     }
 
     /// The colour around a bar: its own, or all of its hue where the bar is too pale to be seen.
-    pub(super) fn outline(&self, fill: Fill) -> RGBColor {
+    fn outline(&self, fill: Fill) -> Color {
         let own = self.fill(fill);
         let is_seen = contrast(own, self.background) >= LEAST_CONTRAST;
         if is_seen { own } else { self.fill(Fill::full(fill.hue)) }
     }
 
     /// The ground of a cell of a heat table, 0 to 1, and the colour of text on it.
-    pub(super) fn heat(&self, share: f64) -> (RGBColor, RGBColor) {
+    pub(super) fn heat(&self, share: f64) -> (Color, Color) {
         let ground = mix(self.heat[0], self.heat[1], share);
         // Black and white are equally far from this luminance.
-        let text = if luminance(ground) > 0.179 { BLACK } else { WHITE };
+        let text = if luminance(ground) > 0.179 { Color(0, 0, 0) } else { Color(255, 255, 255) };
         (ground, text)
     }
 }
@@ -98,22 +101,22 @@ impl Theme {
 const LEAST_CONTRAST: f64 = 3.0;
 
 /// Contrast of two colours as WCAG defines it, 1 to 21.
-fn contrast(a: RGBColor, b: RGBColor) -> f64 {
+fn contrast(a: Color, b: Color) -> f64 {
     let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
     (a / b).max(b / a)
 }
 
 /// A share of the second colour in the first.
-fn mix(a: RGBColor, b: RGBColor, share: f64) -> RGBColor {
+fn mix(a: Color, b: Color, share: f64) -> Color {
     // Between the two, so never out of range.
     let part = |a: u8, b: u8| {
         (f64::from(a) + (f64::from(b) - f64::from(a)) * share.clamp(0.0, 1.0)).round() as u8
     };
-    RGBColor(part(a.0, b.0), part(a.1, b.1), part(a.2, b.2))
+    Color(part(a.0, b.0), part(a.1, b.1), part(a.2, b.2))
 }
 
 /// Relative luminance as WCAG defines it, 0 to 1.
-fn luminance(RGBColor(red, green, blue): RGBColor) -> f64 {
+fn luminance(Color(red, green, blue): Color) -> f64 {
     let linear = |part: u8| {
         let part = f64::from(part) / 255.0;
         if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }

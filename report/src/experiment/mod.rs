@@ -4,17 +4,15 @@ mod rows;
 
 pub(crate) use rows::{Row, filled, rows, shown, sort};
 
-use super::markdown::{Table, details};
+use super::markdown::{Table, below, code, details, markdown};
 use super::units::{count, grouped};
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_record::compare::page_size;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{
     Book, Coordinate, Executor, Experiment, Place, PointBook, PointColumn, PointTable, Points,
     Shown, preference,
 };
 
-/// The section of an experiment.
 pub(super) fn section(experiment: &Experiment, book: Option<&Book>) -> String {
     let Experiment { title, name, made_by, .. } = experiment;
     let own = book.and_then(|book| Some((book, book.points.get(name)?)));
@@ -65,7 +63,11 @@ fn of_table(experiment: &Experiment, points: &PointBook, table: &PointTable) -> 
         places.entry(place).or_default().push(points);
     }
     let mut places: Vec<(Place, Vec<&Points>)> = places.into_iter().collect();
-    places.sort_by_cached_key(|(place, _)| folded_order(experiment, table, place));
+    // By the folded dimensions, the first one first, as words are declared.
+    places.sort_by_cached_key(|(place, _)| {
+        let order = |name: &String| Some(experiment.dimension(name)?.order(place.get(name)?));
+        table.folded.iter().map(order).collect::<Vec<_>>()
+    });
     let mut text = String::new();
     for (index, (place, points)) in places.into_iter().enumerate() {
         let body = match &table.by_executor {
@@ -79,25 +81,15 @@ fn of_table(experiment: &Experiment, points: &PointBook, table: &PointTable) -> 
             _ => details(&heading, &body),
         };
     }
-    let above = match &*table.title {
+    let title = match &*table.title {
         "" => String::new(),
         title => format!("### {title}\n\n"),
     };
-    match (&*text, table.text.trim()) {
-        ("", _) => text,
-        (_, "") => above + &text,
-        (_, own) => format!("{above}{own}\n\n{text}"),
+    match table.text.trim() {
+        _ if text.is_empty() => text,
+        "" => title + &text,
+        own => format!("{title}{own}\n\n{text}"),
     }
-}
-
-/// The order of tables: by the folded dimensions, the first one first, as words are declared.
-fn folded_order(
-    experiment: &Experiment,
-    table: &PointTable,
-    place: &Place,
-) -> Vec<Option<(usize, Coordinate)>> {
-    let order = |name: &String| Some(experiment.dimension(name)?.order(place.get(name)?));
-    table.folded.iter().map(order).collect()
 }
 
 /// A row for each place.
@@ -114,16 +106,12 @@ fn plain(experiment: &Experiment, points: Vec<&Points>, table: &PointTable) -> S
     let first = table.first.as_deref().unwrap_or("Executor");
     let mut own = Table::new(first, table.columns.iter().map(|column| &column.heading));
     for row in &all {
+        let words = table.rows.as_deref().and_then(|name| row.text(name, Shown::Words));
+        let label = words.filter(|words| !words.is_empty()).or_else(|| row.executor().map(code));
         let cell = |column: &PointColumn| row.cell(column, &table.against, &all);
-        own.row(label(row, table), table.columns.iter().map(cell));
+        own.row(label.unwrap_or_default(), table.columns.iter().map(cell));
     }
     own.finish()
-}
-
-/// The first cell of a row.
-fn label(row: &Row<'_>, table: &PointTable) -> String {
-    let own = table.rows.as_deref().and_then(|name| row.text(name, Shown::Words));
-    own.filter(|own| !own.is_empty()).or_else(|| row.executor().map(code)).unwrap_or_default()
 }
 
 /// A row for each number of a dimension, a column for each executor.
@@ -161,25 +149,17 @@ fn failed(experiment: &Experiment, points: &PointBook) -> String {
     let Some(table) = &experiment.failed else { return String::new() };
     let headings = table.columns.iter().map(|column| column.heading.as_str());
     let mut own = Table::of_words("Executor", headings.chain(["reason"]));
-    for (points, refusal, point) in points.refused() {
-        let place = &points.place;
-        if !refusal.status.is_failure() {
-            continue;
-        }
-        let executor = place.executor().map(code).unwrap_or_default();
+    let failed = points.refused().filter(|(_, refusal, _)| refusal.status.is_failure());
+    for (Points { place, .. }, refusal, point) in failed {
         let number = |column: &PointColumn| {
             let value = point.values.get(&column.value).and_then(|own| own.0.first());
             let number = place.number(&column.value).or(value.map(|own| own.total as u64))?;
             Some(grouped(number))
         };
-        let cells = table.columns.iter().map(number);
-        own.row(executor, cells.chain([Some(markdown(&refusal.reason))]));
+        let cells = table.columns.iter().map(number).chain([Some(markdown(&refusal.reason))]);
+        own.row(place.executor().map(code).unwrap_or_default(), cells);
     }
-    let own = own.finish();
-    if own.is_empty() {
-        return own;
-    }
-    format!("### {}\n\n{}\n\n{own}", table.title, table.text.trim())
+    below(&format!("### {}\n\n{}", table.title, table.text.trim()), &own.finish())
 }
 
 /// The same text with a capital letter at its start.

@@ -1,8 +1,9 @@
 //! Rows of points: the values of a table's row or a chart's bars.
 
+use crate::markdown::{code, markdown};
 use crate::units;
+use indexmap::IndexMap;
 use std::collections::BTreeMap;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::estimate::of_values;
 use touchstone_record::expression::evaluate;
 use touchstone_record::{
@@ -29,32 +30,25 @@ pub(crate) fn rows<'a>(
     largest: Option<&str>,
     beside: &[String],
 ) -> Vec<Row<'a>> {
-    let mut rows: Vec<Row<'a>> = Vec::new();
-    let mut places: BTreeMap<Place, usize> = BTreeMap::new();
+    let mut rows: IndexMap<Place, Row<'a>> = IndexMap::new();
     for points in points {
         let place = points.place.without(beside);
         let values = beside.iter().filter_map(|name| points.place.get(name));
         let values: Vec<Coordinate> = values.cloned().collect();
         let prefix = values.iter().map(|value| format!("{value}.")).collect::<String>();
-        let index = *places.entry(place.clone()).or_insert_with(|| {
-            rows.push(Row { experiment, place, points: BTreeMap::new() });
-            rows.len() - 1
-        });
-        rows[index].points.insert(values, (prefix, points));
+        let new = |place: &Place| Row { experiment, place: place.clone(), points: BTreeMap::new() };
+        let row = rows.entry(place).or_insert_with_key(new);
+        row.points.insert(values, (prefix, points));
     }
-    let Some(largest) = largest else { return rows };
-    let name = largest.to_owned();
-    let mut most: Vec<Row<'a>> = Vec::new();
-    let mut places: BTreeMap<Place, usize> = BTreeMap::new();
-    for row in rows {
-        let index = *places.entry(row.place.without([&name])).or_insert(most.len());
-        match most.get_mut(index) {
-            Some(other) if other.place.number(largest) < row.place.number(largest) => *other = row,
-            Some(_) => {}
-            None => most.push(row),
+    let Some(largest) = largest else { return rows.into_values().collect() };
+    let mut most: IndexMap<Place, Row<'a>> = IndexMap::new();
+    for row in rows.into_values() {
+        let kept = most.entry(row.place.without([&largest.to_owned()])).or_insert(row.clone());
+        if kept.place.number(largest) < row.place.number(largest) {
+            *kept = row;
         }
     }
-    most
+    most.into_values().collect()
 }
 
 /// Sorts rows: the largest of a value first.
@@ -72,7 +66,6 @@ impl<'a> Row<'a> {
         Self { experiment, place, points: BTreeMap::from([(Vec::new(), (String::new(), points))]) }
     }
 
-    /// The executor.
     pub(crate) fn executor(&self) -> Option<Executor> {
         self.place.executor()
     }
@@ -102,7 +95,7 @@ impl<'a> Row<'a> {
             let found = self.points(name);
             let of_end = || found.and_then(|(points, name)| points.place.number(name));
             if let Some(number) = self.place.number(name).or_else(of_end) {
-                return Some(Estimate { median: number as f64, interval: None, marked: false });
+                return Some(Estimate::exact(number as f64));
             }
             let (points, metric) = found?;
             let declared = self.experiment.metric(metric);
@@ -193,7 +186,6 @@ pub(crate) fn filled(text: &str, value: &dyn Fn(&str) -> Option<String>) -> Opti
     Some(result + rest)
 }
 
-/// A number as it is shown.
 pub(crate) fn shown(as_shown: Shown, value: &Estimate) -> String {
     let number = value.median;
     let whole = |number: f64| number.max(0.0).round() as u64;

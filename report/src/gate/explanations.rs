@@ -29,24 +29,23 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     if text.is_empty() { Err(D::Error::custom("the explanation is empty")) } else { Ok(text) }
 }
 
-/// A file of explanations.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Explanations {
-    /// The explanations, in the order of the file.
-    #[serde(default, rename = "explanation")]
-    pub(crate) all: Vec<Explanation>,
-}
-
-impl Explanations {
-    /// Reads a file; none where there is no file. The message of an error has the line.
-    pub(crate) fn load(place: impl Into<FilePath>) -> Result<Self> {
-        let place = place.into();
-        if place.exists() { data::read(place, "the file") } else { Ok(Self::default()) }
-    }
+struct File {
+    #[serde(default)]
+    explanation: Vec<Explanation>,
 }
 
 impl Explanation {
+    /// Reads a file; none where there is no file. The message of an error has the line.
+    pub(crate) fn load(place: impl Into<FilePath>) -> Result<Vec<Self>> {
+        let place = place.into();
+        if !place.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(data::read::<File>(place, "the file")?.explanation)
+    }
+
     /// `true` if it explains a violation.
     pub(crate) fn fits(&self, violation: &Violation) -> bool {
         let Some((cell, rule)) = &violation.cell else { return false };
@@ -79,11 +78,11 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn load(text: &str) -> Result<Explanations> {
+    fn load(text: &str) -> Result<Vec<Explanation>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("explanations.toml");
         std::fs::write(&path, text).unwrap();
-        Explanations::load(&path)
+        Explanation::load(&path)
     }
 
     #[test]
@@ -91,9 +90,9 @@ mod tests {
         let good = "[[explanation]]\nrule = \"scaling\"\nengine = \"wasmi\"\n\
                     strategy = \"pooling_cow\"\nthreads = 2\ntext = \"one\\n  two\"\n";
         let read = load(good).unwrap();
-        assert_eq!(read.all.len(), 1);
-        assert_eq!(read.all[0].text, "one two");
-        assert!(read.all[0].to_string().contains("scaling, wasmi_pooling_cow, 2 threads"));
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].text, "one two");
+        assert!(read[0].to_string().contains("scaling, wasmi_pooling_cow, 2 threads"));
         for (change, line, says) in [
             (("scaling", "scalling"), 2, "unknown variant"),
             (("pooling_cow", "pooling_cold"), 4, "pooling_cold"),
@@ -105,8 +104,8 @@ mod tests {
             assert!(error.contains(says) && error.contains("explanations.toml"), "{error}");
         }
         assert!(load("[[explanations]]\n").is_err());
-        assert_eq!(load("").unwrap(), Explanations::default());
-        let missing = Explanations::load(Path::new("/nowhere/explanations.toml"));
-        assert_eq!(missing.unwrap(), Explanations::default());
+        assert_eq!(load("").unwrap(), []);
+        let missing = Explanation::load(Path::new("/nowhere/explanations.toml"));
+        assert_eq!(missing.unwrap(), []);
     }
 }

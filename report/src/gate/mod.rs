@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use touchstone_record::{Book, CellKey};
 
-pub(crate) use explanations::{Explanation, Explanations};
+pub(crate) use explanations::Explanation;
 pub(super) use page::{anomalies, broken_rules, draft};
 
 /// A rule about single cells; these can be explained.
@@ -59,7 +59,7 @@ impl Rule {
 pub(crate) struct Violation {
     /// The cell (of a comparison, its subject's) and the rule; `None` where it is one about
     /// the whole run, which nothing explains.
-    pub(crate) cell: Option<(CellKey, Rule)>,
+    cell: Option<(CellKey, Rule)>,
     /// The value, without the cell, and the limit.
     found: (String, String),
     /// `true` if the intervals allow the limit. Then an explanation is optional.
@@ -87,47 +87,42 @@ pub struct Closed {
     pub reasons: Vec<String>,
 }
 
-/// The findings of the gate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Gate {
     /// Broken rules without an explanation.
-    pub(crate) violations: Vec<Violation>,
+    violations: Vec<Violation>,
     /// Broken rules with their explanations.
-    pub(crate) explained: Vec<(Violation, String)>,
+    explained: Vec<(Violation, String)>,
     /// Explanations of what is not there.
-    pub(crate) stale: Vec<Explanation>,
+    stale: Vec<Explanation>,
 }
 
 impl Gate {
     /// An error if a rule is broken without an explanation, or an explanation is stale.
     pub(crate) fn publish(&self) -> Result<(), Closed> {
-        let reasons = self.reasons();
-        if reasons.is_empty() { Ok(()) } else { Err(Closed { reasons }) }
-    }
-
-    /// One line for each reason not to publish.
-    pub(crate) fn reasons(&self) -> Vec<String> {
         let violations = self.violations.iter().map(ToString::to_string);
-        violations.chain(self.stale.iter().map(ToString::to_string)).collect()
+        let stale = self.stale.iter().map(ToString::to_string);
+        let reasons: Vec<String> = violations.chain(stale).collect();
+        if reasons.is_empty() { Ok(()) } else { Err(Closed { reasons }) }
     }
 }
 
 /// Checks a run, and that of the peers, by the rules of publication. The first explanation that
 /// fits a violation is its explanation.
-pub(crate) fn check(book: &Book, peers: Option<&Book>, explanations: &Explanations) -> Gate {
+pub(crate) fn check(book: &Book, peers: Option<&Book>, explanations: Vec<Explanation>) -> Gate {
     let mut gate = Gate::default();
-    let mut used = vec![false; explanations.all.len()];
+    let mut used = vec![false; explanations.len()];
     for violation in rules::violations(book, peers) {
-        match explanations.all.iter().position(|explanation| explanation.fits(&violation)) {
+        match explanations.iter().position(|explanation| explanation.fits(&violation)) {
             Some(place) => {
                 used[place] = true;
-                gate.explained.push((violation, explanations.all[place].text.clone()));
+                gate.explained.push((violation, explanations[place].text.clone()));
             }
             None if violation.is_tie => {}
             None => gate.violations.push(violation),
         }
     }
-    let unused = explanations.all.iter().zip(used).filter(|(_, used)| !used);
-    gate.stale = unused.map(|(explanation, _)| explanation.clone()).collect();
+    let unused = explanations.into_iter().zip(used).filter(|(_, used)| !used);
+    gate.stale = unused.map(|(explanation, _)| explanation).collect();
     gate
 }

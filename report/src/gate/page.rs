@@ -1,12 +1,11 @@
 //! The gate's findings on the page.
 
 use super::{Gate, Rule};
-use crate::markdown::Table;
+use crate::markdown::{Table, code, in_cell, markdown};
 use crate::units;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use touchstone_record::escape::{code, in_cell, markdown};
 
 /// Lines of a list that stand on the page; the command prints them all.
 const MOST: usize = 50;
@@ -70,7 +69,6 @@ pub(crate) fn broken_rules(gate: &Gate) -> String {
     if text.is_empty() { text } else { format!("## Broken rules\n\n{text}") }
 }
 
-/// A folded list.
 fn fold(text: &mut String, title: &str, reasons: &[String]) {
     let _ = writeln!(text, "<details><summary>{title}: {}</summary>\n", reasons.len());
     for reason in reasons.iter().take(MOST) {

@@ -1,14 +1,14 @@
 //! A run's timed cells, column by column; names, reasons and settings are indices into lists.
 
-use crate::matrix::{Cell, Executor, Matrix, Work};
-use crate::picks::Pick;
+use crate::matrix::{Executor, Matrix};
+use crate::rank::Pick;
 use indexmap::IndexSet;
 use serde::{Serialize, Serializer};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::Hash;
 use touchstone_executor::Strategy;
 use touchstone_record::estimate::{CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
-use touchstone_record::{Book, CellKey, Metric, Observations, Refusal, SCHEMA, Sample, Status};
+use touchstone_record::{Book, CellKey, Metric, Observations, Refusal, SCHEMA, Sample, Setup};
 
 /// All that the page's script gets.
 #[derive(Debug, Serialize)]
@@ -18,17 +18,17 @@ pub(super) struct Data<'a> {
     /// The rules of [`estimate`](touchstone_record::estimate), for a file that is compared.
     rules: Rules,
     run: Run<'a>,
-    engines: Vec<&'a str>,
-    strategies: Vec<Strategy>,
-    guests: Vec<&'a str>,
-    cases: Vec<&'a str>,
+    engines: IndexSet<&'a str>,
+    strategies: IndexSet<Strategy>,
+    guests: IndexSet<&'a str>,
+    cases: IndexSet<&'a str>,
     works: Vec<WorkLine>,
     executors: Vec<ExecutorLine>,
     cells: Columns,
     statuses: Vec<String>,
     refusals: Vec<RefusalLine>,
-    texts: Vec<&'a str>,
-    settings: Vec<Vec<usize>>,
+    texts: IndexSet<&'a str>,
+    settings: IndexSet<Vec<usize>>,
     setups: Vec<SetupLine>,
     start: Start,
 }
@@ -41,7 +41,6 @@ struct Rules {
     interval: usize,
 }
 
-/// Where the numbers come from.
 #[derive(Debug, Serialize)]
 struct Run<'a> {
     id: &'a str,
@@ -53,22 +52,17 @@ struct Run<'a> {
 }
 
 /// Case, guest, and the first digits of the SHA-256 of the bytes that the engines got.
-#[derive(Debug, Serialize)]
-struct WorkLine(usize, usize, String);
+type WorkLine = (usize, usize, String);
 
 /// Engine, strategy, and what its calls leak.
-#[derive(Debug, Serialize)]
-struct ExecutorLine(usize, usize, String);
+type ExecutorLine = (usize, usize, String);
 
 /// Engine, strategy, guest, case, threads, status and reason; −1 stands for all.
-#[derive(Debug, Serialize)]
-struct RefusalLine(usize, isize, isize, isize, isize, usize, usize);
+type RefusalLine = (usize, isize, isize, isize, isize, usize, usize);
 
 /// Executor, guest, how Touchstone does the strategy (−1: the runtime does it), settings.
-#[derive(Debug, Serialize)]
-struct SetupLine(usize, usize, isize, usize);
+type SetupLine = (usize, usize, isize, usize);
 
-/// The first view of the page.
 #[derive(Debug, Serialize)]
 struct Start {
     work: usize,
@@ -76,7 +70,6 @@ struct Start {
     baseline: usize,
 }
 
-/// The timed cells.
 #[derive(Debug, Default, Serialize)]
 struct Columns {
     executor: Vec<usize>,
@@ -87,7 +80,6 @@ struct Columns {
     /// Ends of the interval, ns; 0 where there is none.
     low: Vec<Number>,
     high: Vec<Number>,
-    /// The cells that are marked.
     marked: Vec<usize>,
     /// Timed calls of all processes.
     calls: Vec<u64>,
@@ -126,68 +118,67 @@ fn known<T: Hash + Eq>(of: Option<T>, list: &IndexSet<T>) -> Option<isize> {
     list.get_index_of(&of)?.try_into().ok()
 }
 
+fn sorted<T: Ord + Hash>(all: impl IntoIterator<Item = T>) -> IndexSet<T> {
+    all.into_iter().collect::<BTreeSet<T>>().into_iter().collect()
+}
+
+/// Case and guest.
+type Call<'a> = (&'a str, &'a str);
+
 impl<'a> Data<'a> {
     /// The timed cells of a run. The page begins with the work of the first pick.
     pub(super) fn of(matrix: &'a Matrix<'_>, picks: &[Pick<'_>]) -> Self {
         let book = matrix.book;
         let header = &book.header;
         let engines = header.engines.keys().map(String::as_str).chain(matrix.engines());
-        let engines: Vec<&str> = engines.collect::<BTreeSet<_>>().into_iter().collect();
-        let refused = book.refusals.iter().filter_map(executor);
-        let executors: BTreeSet<Executor> =
-            matrix.executors.iter().cloned().chain(refused).collect();
-        let executors: Vec<Executor> =
-            executors.into_iter().filter(|e| engines.contains(&&*e.engine)).collect();
-        let strategies: BTreeSet<Strategy> = executors.iter().map(|e| e.strategy).collect();
-        let strategies: IndexSet<Strategy> = strategies.into_iter().collect();
+        let engines: IndexSet<&str> = sorted(engines);
+        let refused = book.refusals.iter().filter_map(|Refusal { engine, strategy, .. }| {
+            Some(Executor { engine: engine.clone(), strategy: (*strategy)? })
+        });
+        let mut executors = sorted(matrix.executors.iter().cloned().chain(refused));
+        executors.retain(|own| engines.contains(&*own.engine));
+        let strategies = sorted(executors.iter().map(|own| own.strategy));
         let untimed = header.works.iter().map(|facts| (&*facts.case, &*facts.guest));
         let timed = matrix.works.iter().map(|work| (&*work.case, &*work.guest));
-        let works: IndexSet<(&str, &str)> = timed.chain(untimed).collect();
+        let works: IndexSet<Call<'_>> = timed.chain(untimed).collect();
         let guests: IndexSet<&str> = works.iter().map(|(_, guest)| *guest).collect();
         let cases: IndexSet<&str> = works.iter().map(|(case, _)| *case).collect();
-        let mut texts = IndexSet::new();
-        let mut settings = IndexSet::new();
-        let line = |(case, guest): &(&str, &str)| {
-            let facts = book.work(case, guest);
+        let (mut texts, mut settings) = (IndexSet::new(), IndexSet::new());
+        let at = |of: &str, list: &IndexSet<&str>| list.get_index_of(of).unwrap_or_default();
+        let line = |(case, guest): &Call<'_>| {
+            let bytes = book.work(case, guest);
             let bytes =
-                facts.map(|of| of.init.as_ref().map_or(&of.guest_sha256, |own| &own.sha256));
+                bytes.map(|of| of.init.as_ref().map_or(&of.guest_sha256, |own| &own.sha256));
             let digest = bytes.map_or("", |bytes| bytes.get(..16).unwrap_or(bytes)).to_owned();
-            let at = |of, list: &IndexSet<&str>| list.get_index_of(of).unwrap_or_default();
-            WorkLine(at(*case, &cases), at(*guest, &guests), digest)
+            (at(case, &cases), at(guest, &guests), digest)
         };
         let of_executor = |executor: &Executor| {
-            let engine = engines.iter().position(|name| **name == executor.engine);
-            let strategy = strategies.get_index_of(&executor.strategy);
-            let leaks = matrix.records.checks.leaks(executor).join(", ");
-            ExecutorLine(engine.unwrap_or_default(), strategy.unwrap_or_default(), leaks)
+            let strategy = strategies.get_index_of(&executor.strategy).unwrap_or_default();
+            (at(&executor.engine, &engines), strategy, matrix.records.checks.leaks(executor))
         };
-        let statuses: BTreeSet<Status> = book.refusals.iter().map(|own| own.status).collect();
+        let statuses = sorted(book.refusals.iter().map(|own| own.status));
         let refusal = |own: &'a Refusal| {
-            let engine = engines.iter().position(|name| **name == own.engine)?;
-            Some(RefusalLine(
-                engine,
+            Some((
+                engines.get_index_of(&*own.engine)?,
                 known(own.strategy, &strategies)?,
                 known(own.guest.as_deref(), &guests)?,
                 known(own.case.as_deref(), &cases)?,
                 own.threads.and_then(|threads| threads.try_into().ok()).unwrap_or(-1),
-                statuses.iter().position(|status| *status == own.status)?,
+                statuses.get_index_of(&own.status)?,
                 place(&*own.reason, &mut texts),
             ))
         };
         let refusals = book.refusals.iter().filter_map(refusal).collect();
-        let setup =
-            |((executor, guest), setup): (&(Executor, String), &'a touchstone_record::Setup)| {
-                let executor = executors.iter().position(|own| own == executor)?;
-                let guest = guests.get_index_of(&**guest)?;
-                let emulated = setup.emulated.as_deref().map(|text| place(text, &mut texts));
-                let mut pairs = Vec::new();
-                for (name, value) in &setup.effective {
-                    pairs.push(place(name.as_str(), &mut texts));
-                    pairs.push(place(value.as_deref().unwrap_or_default(), &mut texts));
-                }
-                let emulated = emulated.and_then(|at| isize::try_from(at).ok()).unwrap_or(-1);
-                Some(SetupLine(executor, guest, emulated, place(pairs, &mut settings)))
-            };
+        let setup = |((executor, guest), setup): (&(Executor, String), &'a Setup)| {
+            let executor = executors.get_index_of(executor)?;
+            let guest = guests.get_index_of(&**guest)?;
+            let emulated = setup.emulated.as_deref().map(|text| place(text, &mut texts));
+            let emulated = emulated.and_then(|at| isize::try_from(at).ok()).unwrap_or(-1);
+            let pairs = setup.effective.iter();
+            let pairs = pairs.flat_map(|(name, own)| [&**name, own.as_deref().unwrap_or_default()]);
+            let pairs: Vec<usize> = pairs.map(|text| place(text, &mut texts)).collect();
+            Some((executor, guest, emulated, place(pairs, &mut settings)))
+        };
         let setups = book.setups.iter().filter_map(setup).collect();
         Self {
             schema: SCHEMA,
@@ -208,35 +199,27 @@ impl<'a> Data<'a> {
             refusals,
             setups,
             engines,
-            strategies: strategies.into_iter().collect(),
-            guests: guests.into_iter().collect(),
-            cases: cases.into_iter().collect(),
-            texts: texts.into_iter().collect(),
-            settings: settings.into_iter().collect(),
+            strategies,
+            guests,
+            cases,
+            texts,
+            settings,
         }
     }
 }
 
-/// The executor that a refusal names.
-fn executor(refusal: &Refusal) -> Option<Executor> {
-    Some(Executor { engine: refusal.engine.clone(), strategy: refusal.strategy? })
-}
-
 impl Columns {
-    fn of(matrix: &Matrix<'_>, executors: &[Executor], works: &IndexSet<(&str, &str)>) -> Self {
+    fn of(matrix: &Matrix<'_>, executors: &IndexSet<Executor>, works: &IndexSet<Call<'_>>) -> Self {
         let mut columns = Self::default();
-        let places: BTreeMap<&Executor, usize> = executors.iter().zip(0..).collect();
         for work in &matrix.works {
             let Some(at) = works.get_index_of(&(&*work.case, &*work.guest)) else { continue };
             for threads in matrix.threads(work) {
                 for executor in &matrix.executors {
-                    let Cell::Timed(time) = matrix.cell(executor, work, threads) else { continue };
-                    let Some(place) = places.get(executor) else { continue };
+                    let Some(time) = matrix.time(executor, work, threads) else { continue };
+                    let Some(place) = executors.get_index_of(executor) else { continue };
                     let (low, high) = time.interval.unwrap_or_default();
-                    if time.marked {
-                        columns.marked.push(columns.executor.len());
-                    }
-                    columns.executor.push(*place);
+                    columns.marked.extend(time.marked.then_some(columns.executor.len()));
+                    columns.executor.push(place);
                     columns.work.push(at);
                     columns.threads.push(threads);
                     columns.median.push(Number(time.median));
@@ -274,28 +257,21 @@ impl Start {
     /// without a runtime, or the fastest of all where there is none.
     fn of(
         matrix: &Matrix<'_>,
-        executors: &[Executor],
-        works: &IndexSet<(&str, &str)>,
+        executors: &IndexSet<Executor>,
+        works: &IndexSet<Call<'_>>,
         picks: &[Pick<'_>],
     ) -> Self {
-        let first = picks.first().map(|pick| &pick.work).or(matrix.works.first());
+        let first = picks.first().map(|pick| &pick.need.call).or(matrix.works.first());
         let Some(work) = first else { return Self { work: 0, threads: 1, baseline: 0 } };
         let threads = matrix.threads(work).first().copied().unwrap_or(1);
-        let time = |executor: &&Executor| matrix.time(executor, work, threads);
-        let fastest = |is_wanted: &dyn Fn(&Executor) -> bool| {
-            let timed = matrix.executors.iter().filter(|executor| is_wanted(executor));
-            let timed = timed.filter_map(|executor| Some((executor, time(&executor)?.median)));
-            timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(executor, _)| executor)
-        };
-        let baseline = fastest(&|executor| matrix.is_baseline(&executor.engine));
-        let baseline = baseline.or_else(|| fastest(&|_| true));
-        let at = |work: &Work| works.get_index_of(&(&*work.case, &*work.guest));
+        let has_runtime = |executor: &Executor| !matrix.is_baseline(&executor.engine);
+        let time = |own| Some((has_runtime(own), matrix.time(own, work, threads)?.median, own));
+        let timed = matrix.executors.iter().filter_map(time);
+        let baseline = timed.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         Self {
-            work: at(work).unwrap_or_default(),
+            work: works.get_index_of(&(&*work.case, &*work.guest)).unwrap_or_default(),
             threads,
-            baseline: baseline
-                .and_then(|own| executors.iter().position(|executor| executor == own))
-                .unwrap_or_default(),
+            baseline: baseline.and_then(|own| executors.get_index_of(own.2)).unwrap_or_default(),
         }
     }
 }

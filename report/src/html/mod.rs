@@ -5,7 +5,7 @@ mod data;
 mod overview;
 
 use super::matrix::Matrix;
-use super::picks::Pick;
+use super::rank::Pick;
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -57,7 +57,6 @@ fn policy() -> String {
     )
 }
 
-/// A text as a source of a content security policy.
 fn source(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }

@@ -1,7 +1,7 @@
 //! The top of the page, which needs no script.
 
 use crate::matrix::Matrix;
-use crate::picks::Pick;
+use crate::rank::Pick;
 use crate::units::{MARK, count, grouped, percent, time_with_interval};
 use std::fmt::Write;
 use touchstone_record::escape::html;
@@ -14,8 +14,7 @@ const MOST: usize = 7;
 pub(super) fn facts(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
     let (machine, sampling) = (&header.machine, &header.sampling);
-    let (cells, marked) = matrix.counts();
-    let share = if cells == 0 { 0.0 } else { marked as f64 / cells as f64 };
+    let (cells, marked, share) = matrix.counts();
     let processes = match sampling.processes {
         1 => "1 process".to_owned(),
         several => format!("each of {several} processes"),
@@ -31,19 +30,16 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
         ("Marked †", format!("{} ({})", grouped(marked as u64), percent(share))),
         ("Sampling", format!("{}: {samples} in {processes}", sampling.name)),
     ];
-    let mut text = String::new();
-    for (name, value) in rows {
-        let _ = writeln!(text, "<div><dt>{name}</dt><dd>{}</dd></div>", html(&value));
-    }
-    text
+    let rows = rows.iter();
+    rows.map(|(name, own)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", html(own))).collect()
 }
 
 /// A row for each of the first picks. The executor links to the view with it as baseline.
 pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
     let mut text = String::new();
-    for Pick { need, work, executor, time, .. } in all.iter().take(MOST) {
-        let threads = matrix.threads(work).first().copied().unwrap_or(1);
-        let (case, guest, name) = (&work.case, &work.guest, executor.to_string());
+    for Pick { need, executor, time, .. } in all.iter().take(MOST) {
+        let threads = matrix.threads(&need.call).first().copied().unwrap_or(1);
+        let (case, guest, name) = (&need.call.case, &need.call.guest, executor.to_string());
         let view = format!("#case={case}&guest={guest}&threads={threads}&base={name}");
         let _ = writeln!(
             text,

@@ -2,12 +2,10 @@
 
 use super::source;
 use crate::checks::{Checked, Checks};
-use crate::markdown::{NOTHING, Table, details};
-use crate::units::{count, grouped};
+use crate::markdown::{NOTHING, Table, code, details, markdown};
+use crate::units::{count, grouped, joined};
 use indexmap::{IndexMap, IndexSet};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Check, Finding, Outcome, without_offset};
 
 /// Outcomes with mark, name and explanation, the one that decides a table's cell first.
@@ -21,7 +19,6 @@ const MARKS: [(Outcome, &str, &str, &str); 7] = [
     (Outcome::Refused, "–", "refused by the executor", ""),
 ];
 
-/// The section of a check; nothing where it was not run.
 pub(crate) fn section(checks: &Checks, check: Check) -> String {
     let print = |checked: Checked<'_>| match check {
         Check::Conformance => conformance(&checked),
@@ -43,19 +40,17 @@ fn conformance(checked: &Checked) -> String {
     for name in checked.names() {
         table.row(markdown(name), engines.iter().map(|engine| tally(checked, name, engine)));
     }
+    let others = causes(checked, Outcome::Refused, "Refused")
+        + &causes(checked, Outcome::NotDriven, "Not driven");
     format!(
-        "## Conformance\n\nAssertions of the WebAssembly specification's test scripts: passed of those that an engine ran. \
-         Below them stand those that need a feature that the engine or the harness refuses. Editions and proposals contain the scripts of earlier \
-         ones, so an assertion may count in several rows. Found on {}.\n\n{}{}{}",
+        "## Conformance\n\nAssertions of the WebAssembly specification's test scripts: passed of \
+         those that an engine ran. Below them stand those that need a feature that the engine or \
+         the harness refuses. Editions and proposals contain the scripts of earlier ones, so an \
+         assertion may count in several rows. Found on {}.\n\n{}{}{}",
         source(checked.header),
         table.finish(),
         causes(checked, Outcome::Failed, "Failed"),
-        details(
-            "Refused and not driven, by cause",
-            &[(Outcome::Refused, "Refused"), (Outcome::NotDriven, "Not driven")]
-                .map(|(outcome, heading)| causes(checked, outcome, heading))
-                .concat()
-        ),
+        details("Refused and not driven, by cause", &others),
     )
 }
 
@@ -93,26 +88,21 @@ fn causes(checked: &Checked, outcome: Outcome, heading: &str) -> String {
     }
     let mut table = Table::of_words(heading, ["Engines", "Example"]);
     for (cause, (engines, example)) in causes {
-        let engines: Vec<String> =
-            engines.iter().map(|(engine, number)| format!("{} {number}", code(engine))).collect();
-        table.row(markdown(cause), [engines.join(", "), markdown(example)]);
+        let engines = engines.iter().map(|(engine, number)| format!("{} {number}", code(engine)));
+        table.row(markdown(cause), [joined(engines, ", "), markdown(example)]);
     }
     table.finish()
 }
 
 fn features(checked: &Checked) -> String {
-    format!(
+    let text = format!(
         "## Features\n\nFeatures of WebAssembly that an engine runs here, probed with a small \
          module for each. An engine refuses a module that needs another feature, and names it. \
-         Probed on {}.\n\n{}{}{}",
-        source(checked.header),
-        exceptions(checked),
-        marks(checked, "Feature"),
-        details(
-            "Refused and not driven, by reason",
-            &all_reasons(checked, &[Outcome::Refused, Outcome::NotDriven])
-        ),
-    )
+         Probed on {}.",
+        source(checked.header)
+    );
+    let others = ("Refused and not driven, by reason", &[Outcome::Refused, Outcome::NotDriven][..]);
+    grid(checked, &text, "Feature", others)
 }
 
 fn isolation(checked: &Checked) -> String {
@@ -121,37 +111,46 @@ fn isolation(checked: &Checked) -> String {
     let leaks = checked.count(Outcome::Failed, |_| true);
     let tries = leaks + checked.count(Outcome::Held, |_| true);
     let leaks = if leaks == 0 { "No leak".to_owned() } else { count(leaks, "leak") };
-    format!(
-        "## Isolation\n\nDoes a call see state that the call before it left? Planted guests look at {} of state after calls that changed them. They look on the same \
-         instance and thread and on others, after calls that returned, trapped or were stopped. **{leaks} \
-         in {} checks** of {}, on {}.\n\n{}{}{}",
+    let text = format!(
+        "## Isolation\n\nDoes a call see state that the call before it left? Planted guests look \
+         at {} of state after calls that changed them. They look on the same instance and thread \
+         and on others, after calls that returned, trapped or were stopped. **{leaks} in {} \
+         checks** of {}, on {}.",
         count(checked.names().len(), "kind"),
         grouped(tries),
         count(executors.len(), "executor"),
-        source(checked.header),
-        exceptions(checked),
-        marks(checked, "Kind of state"),
-        details(
-            "Refused and exempt, by reason",
-            &all_reasons(checked, &[Outcome::Refused, Outcome::Exempt, Outcome::NotDriven])
-        ),
-    )
+        source(checked.header)
+    );
+    let others = [Outcome::Refused, Outcome::Exempt, Outcome::NotDriven];
+    grid(checked, &text, "Kind of state", ("Refused and exempt, by reason", &others))
 }
 
 fn hostile(checked: &Checked) -> String {
     let tries = |outcome| checked.count(outcome, |_| true);
-    format!(
-        "## Hostile guests\n\nAttacks of malicious guests on the host: {} on an engine's strategy held, {} only by \
-         ending the process that they ran in, {} failed. Held means: a clear error or trap within the attack's time limit. The next calls of \
-         this instance and of another guest are right. Repeated attacks leave no memory behind. Found on {}.\n\n{}{}{}",
+    let text = format!(
+        "## Hostile guests\n\nAttacks of malicious guests on the host: {} on an engine's strategy \
+         held, {} only by ending the process that they ran in, {} failed. Held means: a clear error \
+         or trap within the attack's time limit. The next calls of this instance and of another \
+         guest are right. Repeated attacks leave no memory behind. Found on {}.",
         count(tries(Outcome::Held), "attack"),
         tries(Outcome::HeldByEnding),
         tries(Outcome::Failed),
-        source(checked.header),
-        exceptions(checked),
-        marks(checked, "Attack"),
-        details("What stops each attack", &reasons(checked, Outcome::Held)),
-    )
+        source(checked.header)
+    );
+    grid(checked, &text, "Attack", ("What stops each attack", &[Outcome::Held]))
+}
+
+/// A text, every finding that is not as it has to be, the [`marks`], and the reasons of some other
+/// outcomes below a heading.
+fn grid(checked: &Checked, text: &str, what: &str, others: (&str, &[Outcome])) -> String {
+    let wrong = [Outcome::Failed, Outcome::Unproven, Outcome::HeldByEnding];
+    let wrong = match reasons(checked, &wrong) {
+        none if none.is_empty() => none,
+        some => some + "\n",
+    };
+    let (heading, outcomes) = others;
+    let others = details(heading, &reasons(checked, outcomes));
+    format!("{text}\n\n{wrong}{}{others}", marks(checked, what))
 }
 
 fn survival(checked: &Checked) -> String {
@@ -161,9 +160,9 @@ fn survival(checked: &Checked) -> String {
             0 => "0".to_owned(),
             failed => format!("**{failed}**"),
         };
-        let said: Vec<String> = finding.evidence.iter().map(|said| markdown(said)).collect();
+        let said = joined(finding.evidence.iter().map(|said| markdown(said)), "<br>");
         let held = finding.number(Outcome::Held).to_string();
-        table.row(markdown(&finding.name), [held, failed, said.join("<br>")]);
+        table.row(markdown(&finding.name), [held, failed, said]);
     }
     format!(
         "## Survival\n\nRuns that are killed, run out of disk or lose an engine's process, \
@@ -191,45 +190,35 @@ fn marks(checked: &Checked, what: &str) -> String {
         });
         table.row(code(name), cells);
     }
-    let legend: Vec<String> = MARKS
-        .iter()
-        .filter(|(outcome, ..)| used.contains(outcome))
-        .map(|(_, mark, name, more)| format!("{mark} {name}{more}"))
-        .collect();
-    format!("{}{} (the worst over an engine's strategies).\n\n", table.finish(), legend.join("; "))
+    let legend = MARKS.iter().filter(|(outcome, ..)| used.contains(outcome));
+    let legend = legend.map(|(_, mark, name, more)| format!("{mark} {name}{more}"));
+    let (table, legend) = (table.finish(), joined(legend, "; "));
+    format!("{table}{legend} (the worst over an engine's strategies).\n\n")
 }
 
-/// Every finding that is not as it has to be, those alike in one line.
-fn exceptions(checked: &Checked) -> String {
-    let text = all_reasons(checked, &[Outcome::Failed, Outcome::Unproven, Outcome::HeldByEnding]);
-    if text.is_empty() { text } else { text + "\n" }
-}
-
-fn all_reasons(checked: &Checked, outcomes: &[Outcome]) -> String {
-    outcomes.iter().map(|outcome| reasons(checked, *outcome)).collect()
-}
-
-/// The reasons of an outcome, each with its engines and what was checked.
-fn reasons(checked: &Checked, outcome: Outcome) -> String {
-    type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, IndexSet<String>);
-    let mut reasons: IndexMap<String, Alike<'_>> = IndexMap::new();
-    for finding in checked.findings.iter().filter(|finding| finding.number(outcome) > 0) {
-        let (engines, names) = reasons.entry(reason(finding)).or_default();
-        let strategies = engines.entry(&finding.engine).or_default();
-        strategies.extend(finding.strategy.map(code));
-        names.insert(code(&finding.name));
-    }
-    let word = MARKS.iter().find(|(known, ..)| *known == outcome).map_or("", |mark| mark.2);
+/// The reasons of some outcomes, each with its engines and what was checked.
+fn reasons(checked: &Checked, outcomes: &[Outcome]) -> String {
     let mut text = String::new();
-    for (reason, (engines, names)) in reasons {
-        let engine = |(engine, own): (&str, BTreeSet<String>)| match own.len() {
-            0 => code(engine),
-            1..=3 => format!("{} ({})", code(engine), Vec::from_iter(own).join(", ")),
-            several => format!("{} ({several} strategies)", code(engine)),
-        };
-        let engines: Vec<String> = engines.into_iter().map(engine).collect();
-        let (engines, names) = (engines.join(", "), Vec::from_iter(names).join(", "));
-        let _ = writeln!(text, "- **{word}**: {names} on {engines}: {}", markdown(&reason));
+    for outcome in outcomes {
+        type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, IndexSet<String>);
+        let mut reasons: IndexMap<String, Alike<'_>> = IndexMap::new();
+        for finding in checked.findings.iter().filter(|finding| finding.number(*outcome) > 0) {
+            let (engines, names) = reasons.entry(reason(finding)).or_default();
+            let strategies = engines.entry(&finding.engine).or_default();
+            strategies.extend(finding.strategy.map(code));
+            names.insert(code(&finding.name));
+        }
+        let word = MARKS.iter().find(|(known, ..)| known == outcome).map_or("", |mark| mark.2);
+        for (reason, (engines, names)) in reasons {
+            let engine = |(engine, own): (&str, BTreeSet<String>)| match own.len() {
+                0 => code(engine),
+                1..=3 => format!("{} ({})", code(engine), joined(own, ", ")),
+                several => format!("{} ({several} strategies)", code(engine)),
+            };
+            let engines = joined(engines.into_iter().map(engine), ", ");
+            let (names, reason) = (joined(names, ", "), markdown(&reason));
+            text += &format!("- **{word}**: {names} on {engines}: {reason}\n");
+        }
     }
     text
 }

@@ -4,13 +4,11 @@
 
 use super::function;
 use crate::Records;
-use crate::markdown::Table;
+use crate::markdown::{Table, code, markdown};
 use crate::rank::Noise;
-use crate::units::{self, count, percent, ratio_with_interval};
+use crate::units::{self, count, joined, percent, ratio_with_interval};
 use indexmap::IndexMap;
-use std::fmt::Write;
 use touchstone_record::compare::{self, Judged, MARGIN, Verdict};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Book, Contender, Match, Purpose};
 
 /// A comparison with what it says.
@@ -43,35 +41,30 @@ pub(crate) fn section(records: &Records) -> String {
         (Purpose::Deadline, "Calls with a deadline that none reaches against calls without"),
         (Purpose::Against, "Executors against the one that the case names"),
     ];
-    let mut is_empty = true;
+    let before = text.len();
     for (purpose, heading) in groups {
         let rows = of(&records.bench, purpose);
-        if rows.is_empty() {
-            continue;
+        let is_null = purpose == Purpose::Null;
+        let says = || if is_null { floor(&records.noise) } else { summary(&rows) };
+        if !rows.is_empty() {
+            text += &format!("### {heading}\n\n{}\n\n{}", says(), tables(&rows));
         }
-        is_empty = false;
-        let says = if purpose == Purpose::Null { floor(&records.noise) } else { summary(&rows) };
-        let _ = write!(text, "### {heading}\n\n{says}\n\n{}", tables(&rows));
     }
-    if is_empty {
+    if text.len() == before {
         text.push_str("The run holds no comparisons: the noise floor is unknown.\n\n");
     }
-    let rows = records.peers.as_ref().map_or_else(Vec::new, |peers| of(peers, Purpose::Peers));
-    match &records.peers {
-        Some(peers) if !rows.is_empty() => {
-            let commit = code(&peers.header.tools.commit);
-            let _ = write!(
-                text,
-                "### Executors against their peers\n\nMeasured by `make peers`, commit {commit}. An \
-                 executor \"after\" a case makes its calls after one call of that case on the same \
-                 instance. {}\n\n{}",
-                summary(&rows),
-                tables(&rows)
-            );
-        }
-        _ => text.push_str("There are no records of peers; `make peers` makes them.\n\n"),
+    let rows = records.peers().map_or_else(Vec::new, |peers| of(peers, Purpose::Peers));
+    text + &match records.peers() {
+        Some(peers) if !rows.is_empty() => format!(
+            "### Executors against their peers\n\nMeasured by `make peers`, commit {}. An executor \
+             \"after\" a case makes its calls after one call of that case on the same instance. \
+             {}\n\n{}",
+            code(&peers.header.tools.commit),
+            summary(&rows),
+            tables(&rows)
+        ),
+        _ => "There are no records of peers; `make peers` makes them.\n\n".to_owned(),
     }
-    text
 }
 
 /// How often each verdict was given, and the highest ratio.
@@ -79,14 +72,13 @@ fn summary(rows: &[Row<'_>]) -> String {
     let all = [Verdict::Slower, Verdict::Equivalent, Verdict::Faster, Verdict::NotEnoughData];
     let number = |verdict| rows.iter().filter(|(_, judged)| judged.verdict == verdict).count();
     let given = all.into_iter().map(|verdict| (number(verdict), verdict));
-    let verdicts: Vec<String> =
-        given.filter(|(n, _)| *n > 0).map(|(n, verdict)| format!("{n} {verdict}")).collect();
+    let given = given.filter(|(n, _)| *n > 0).map(|(n, verdict)| format!("{n} {verdict}"));
     let worst = rows.iter().max_by(|a, b| a.1.ratio.median.total_cmp(&b.1.ratio.median));
     let worst = worst.map_or_else(String::new, |(of, judged)| {
         let ratio = units::times(&judged.ratio);
         format!("; the highest ratio is {ratio} ({})", code(&of.subject))
     });
-    format!("Of {}: {}{worst}.", count(rows.len(), "comparison"), verdicts.join(", "))
+    format!("Of {}: {}{worst}.", count(rows.len(), "comparison"), joined(given, ", "))
 }
 
 /// How far executors differ from themselves.
@@ -94,7 +86,7 @@ fn floor(noise: &Noise) -> String {
     let case = |(case, own): (&String, &Vec<(f64, Contender)>)| {
         let (worst, executor) = own.last()?;
         Some(format!(
-            "{} for {} (worst of {}: {}, {})",
+            "* {} for {} (worst of {}: {}, {})\n",
             percent(noise.floor(case)?),
             code(case),
             count(own.len(), "executor"),
@@ -102,14 +94,13 @@ fn floor(noise: &Noise) -> String {
             code(executor)
         ))
     };
-    let cases: Vec<String> = noise.cases.iter().filter_map(case).collect();
+    let cases: String = noise.cases.iter().filter_map(case).collect();
     if cases.is_empty() {
         return "None of these comparisons has an interval.".to_owned();
     }
     format!(
         "The noise floor of a case is how far an executor's interval reaches from 1 when it is \
-         compared with itself, median over executors.\n\n{}",
-        cases.into_iter().map(|case| format!("* {case}\n")).collect::<String>()
+         compared with itself, median over executors.\n\n{cases}"
     )
 }
 

@@ -3,17 +3,13 @@
 
 use crate::Records;
 use crate::experiment::capital;
-use crate::markdown::Table;
+use crate::markdown::{Table, code, markdown};
 use crate::units::median;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use touchstone_executor::MemoryFrom;
-use touchstone_record::compare::{Race, fastest, page_size, races};
-use touchstone_record::escape::{code, markdown};
+use touchstone_record::compare::{CALL, Race, fastest, page_size, races};
 use touchstone_record::{Executor, Experiment, Place, PointBook, preference};
-
-/// The metric of the calls.
-const CALL: &str = "call";
 
 pub(crate) fn section(records: &Records) -> String {
     let Some((experiment, points)) = records.experiment("resets") else { return String::new() };
@@ -57,34 +53,18 @@ fn sentences(experiment: &Experiment, points: &PointBook) -> String {
     text + "\n"
 }
 
-/// A host, and what it asks of a strategy.
-struct Host {
-    says: &'static str,
-    /// The drift of the calls that it makes.
-    drift: &'static str,
-    /// `true` if a way of finding written pages works beside the host.
-    takes: fn(MemoryFrom) -> bool,
-}
-
 /// Sizes of the table of advice, pages.
 const SIZES: [u64; 4] = [16, 256, 1024, 16_384];
 
 /// Which strategy is the fastest for which host.
 fn advice(points: &PointBook) -> String {
-    let any = |_| true;
-    let hosts = [
-        Host { says: "none of the below", drift: "same", takes: any },
-        Host {
-            says: "has signal handlers of its own",
-            drift: "same",
-            // Write faults are signals, for which Touchstone's handler must be the topmost.
-            takes: |memory| memory != MemoryFrom::Tracked,
-        },
-        Host {
-            says: "serves guests that write other pages in each call",
-            drift: "all",
-            takes: any,
-        },
+    type Takes = fn(MemoryFrom) -> bool;
+    // A host, the drift of its calls, and the ways of finding written pages that work beside it.
+    let hosts: [(&str, &str, Takes); 3] = [
+        ("none of the below", "same", |_| true),
+        // Write faults are signals, for which Touchstone's handler must be the topmost.
+        ("has signal handlers of its own", "same", |memory| memory != MemoryFrom::Tracked),
+        ("serves guests that write other pages in each call", "all", |_| true),
     ];
     let at = |drift: &str, pages: u64| {
         let place = Place::default().with("touch", "byte").with("place", "contiguous");
@@ -99,7 +79,7 @@ fn advice(points: &PointBook) -> String {
     }
     let headings = sizes.iter().map(|pages| page_size(*pages as f64));
     let mut table = Table::of_words("The host", headings);
-    for Host { says, drift, takes } in hosts {
+    for (says, drift, takes) in hosts {
         let best = |pages: &u64| {
             let suit = executors.iter().filter(|of| takes(of.strategy.memory));
             let (executor, call) = fastest(points, &at(drift, *pages), CALL, suit)?;

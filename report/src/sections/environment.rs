@@ -1,28 +1,24 @@
 //! The machine and the tools of the run.
 
 use crate::Records;
-use crate::markdown::{NOTHING, Table};
+use crate::markdown::{NOTHING, Table, code, markdown};
 use crate::matrix::Matrix;
 use crate::units::{count, grouped, percent};
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Header, Sampling};
 
 /// Machine, versions, guests, sampling, and what of the record file was left out.
 pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
     let guests = matrix.guests().into_iter().flat_map(|guest| {
-        let facts = header.works.iter().find(|facts| facts.guest == guest);
-        let file = facts.map_or(NOTHING.to_owned(), |facts| code(&facts.guest_sha256));
-        let inits = header.works.iter().filter(|facts| facts.guest == guest);
-        let inits: BTreeMap<_, _> = inits
-            .filter_map(|facts| Some((&facts.init.as_ref()?.export, facts.init.as_ref()?)))
-            .collect();
-        let inits = inits.into_iter().map(move |(export, init)| {
-            (format!("{} after {}", code(guest), code(export)), code(&init.sha256))
+        let works = || header.works.iter().filter(|facts| facts.guest == guest);
+        let file = works().next().map_or(NOTHING.to_owned(), |facts| code(&facts.guest_sha256));
+        let inits = works().filter_map(|facts| facts.init.as_ref());
+        let inits: BTreeMap<_, _> = inits.map(|init| (&init.export, init)).collect();
+        let inits = inits.into_values().map(|init| {
+            (format!("{} after {}", code(guest), code(&init.export)), code(&init.sha256))
         });
-        std::iter::once((code(guest), file)).chain(inits)
+        std::iter::once((code(guest), file)).chain(inits).collect::<Vec<_>>()
     });
     format!(
         "## Environment\n\n{}### Versions\n\n{}### Guests\n\nThe same bytes for every engine.\n\n\
@@ -35,7 +31,6 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     )
 }
 
-/// A table of names and values.
 fn table<N: AsRef<str>>(
     headings: [&str; 2],
     rows: impl IntoIterator<Item = (N, String)>,
@@ -82,8 +77,7 @@ fn versions(header: &Header) -> String {
 fn sampling(matrix: &Matrix<'_>) -> String {
     let header = &matrix.book.header;
     let Sampling { name, seed, processes, samples, sample_us, in_process } = &header.sampling;
-    let (cells, marked) = matrix.counts();
-    let share = if cells == 0 { 0.0 } else { marked as f64 / cells as f64 };
+    let (cells, marked, share) = matrix.counts();
     let engines = if *in_process { "all engines in one process" } else { "a process per engine" };
     let rows = [
         ("Run", format!("{}, started {}", markdown(&header.run), markdown(&header.started_at))),
@@ -99,19 +93,17 @@ fn sampling(matrix: &Matrix<'_>) -> String {
 }
 
 fn left_out(records: &Records) -> String {
-    let skipped = records.skipped_of_bench();
+    let skipped = records.skipped.first().map_or(&[][..], |(_, lines)| lines);
+    let older = count(records.older_runs, "older run");
     let mut text = match records.older_runs {
         0 => "The record file holds this run alone.".to_owned(),
-        older => {
-            let older = count(older, "older run");
-            format!("The record file holds {older} that the page leaves out.")
-        }
+        _ => format!("The record file holds {older} that the page leaves out."),
     };
     if !skipped.is_empty() {
-        let _ = writeln!(text, " {} could not be read:", count(skipped.len(), "line"));
-        for line in skipped {
-            let _ = write!(text, "\n- line {}: {}", line.line, markdown(&line.reason));
-        }
+        text += &format!(" {} could not be read:\n", count(skipped.len(), "line"));
+    }
+    for line in skipped {
+        text += &format!("\n- line {}: {}", line.line, markdown(&line.reason));
     }
     text + "\n\n"
 }

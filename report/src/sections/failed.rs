@@ -1,43 +1,39 @@
 //! The cells without a time, by reason.
 
-use crate::markdown::Table;
-use crate::units::count;
+use crate::markdown::{Table, below, code, markdown};
+use crate::units::{count, joined};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Book, Refusal, Status};
 
 /// More strategies or places than these are counted, not named.
 const MOST_NAMED: usize = 4;
 
 pub(crate) fn section(book: &Book) -> String {
-    let heading = "## Cells without a time\n\n";
-    match table(&book.refusals) {
-        None => format!("{heading}Every cell of the run has a time.\n\n"),
-        Some(table) => format!(
-            "{heading}A cell that is wrong, traps, fails or cannot be run is listed with its \
-             reason, and its time is never published.\n\n{table}"
-        ),
-    }
+    let table = table(&book.refusals);
+    let text = match &*table {
+        "" => "Every cell of the run has a time.\n\n",
+        _ => {
+            "A cell that is wrong, traps, fails or cannot be run is listed with its reason, and its \
+             time is never published.\n\n"
+        }
+    };
+    format!("## Cells without a time\n\n{text}{table}")
 }
 
 /// The cells that are wrong, trap or fail; nothing where there are none.
 pub(crate) fn failures(book: &Book) -> String {
     let failures = book.refusals.iter().filter(|refusal| refusal.status.is_failure());
-    let table = table(failures).unwrap_or_default();
-    if table.is_empty() { table } else { format!("## Failed cells\n\n{table}") }
+    below("## Failed cells", &table(failures))
 }
 
-/// A table of refusals, those with the same reason together; `None` where there are none.
-fn table<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Option<String> {
+/// A table of refusals, those with the same reason together; empty where there are none.
+fn table<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> String {
     let mut groups: BTreeMap<(Status, &str, &str), Vec<&Refusal>> = BTreeMap::new();
     for refusal in refusals {
         let key = (refusal.status, refusal.reason.as_str(), refusal.engine.as_str());
         groups.entry(key).or_default().push(refusal);
-    }
-    if groups.is_empty() {
-        return None;
     }
     // Engines with the same refusals and reason share a row; the worst failures come first.
     type Row<'a> = (Reverse<Option<Status>>, Status, &'a str, String);
@@ -51,7 +47,7 @@ fn table<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Option<String> 
     for ((_, status, reason, what), engines) in rows {
         table.row(status.to_string(), [engines.join(", "), markdown(reason), what]);
     }
-    Some(table.finish())
+    table.finish()
 }
 
 /// The strategies of an engine's refusals with their places, those alike together.
@@ -81,7 +77,7 @@ fn what(refusals: &[&Refusal]) -> String {
             several => format!("{names} in {}", count(several, "place")),
         }
     };
-    alike.into_iter().map(part).collect::<Vec<_>>().join("<br>")
+    joined(alike.into_iter().map(part), "<br>")
 }
 
 /// Where a refusal holds; empty where it holds everywhere.
@@ -91,5 +87,5 @@ fn place(refusal: &Refusal) -> String {
         refusal.guest.as_ref().map(|guest| format!("on {}", markdown(guest))),
         refusal.threads.map(|threads| format!("with {}", count(threads, "thread"))),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    joined(parts.into_iter().flatten(), " ")
 }

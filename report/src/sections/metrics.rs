@@ -2,14 +2,12 @@
 //! what it takes from the kernel.
 
 use super::source;
-use crate::markdown::Table;
+use crate::markdown::{Table, below, code};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::units::{self, grouped};
 use indexmap::IndexMap;
-use touchstone_record::escape::code;
-use touchstone_record::{Metric, Role};
+use touchstone_record::{COUNTS, Metric, Role};
 
-/// Parts of a call.
 const PARTS: [Metric; 3] = [Metric::Prepare, Metric::Invoke, Metric::Finish];
 
 /// The steps before the first call, which depend on the guest and not on the case.
@@ -21,8 +19,7 @@ const COUNTED: [Metric; 4] =
 
 /// The parts of a call and of what comes before it.
 pub(crate) fn phases(matrix: &Matrix<'_>) -> String {
-    let roles = [Role::EmptyCall, Role::DirtyMemory, Role::Payload];
-    let works: Vec<&Work> = roles.into_iter().filter_map(|role| matrix.main_work(role)).collect();
+    let works = matrix.main_works(&[Role::EmptyCall, Role::DirtyMemory, Role::Payload]);
     let before = works.first().map(|work| table(matrix, work, "Before the first call: ", &BEFORE));
     let parts = works.iter().map(|work| table(matrix, work, "Each call: ", &PARTS));
     let tables: String = before.into_iter().chain(parts).collect();
@@ -38,20 +35,17 @@ pub(crate) fn phases(matrix: &Matrix<'_>) -> String {
 
 /// Kernel counts of calls; empty without counts.
 pub(crate) fn kernel(benches: &Matrix<'_>) -> String {
-    let Some(book) = &benches.records.counts else { return String::new() };
+    let Some(book) = benches.records.book(COUNTS) else { return String::new() };
     let matrix = Matrix::by(benches.records, book, Metric::SystemCalls);
-    let tables: String =
-        matrix.works.iter().map(|work| table(&matrix, work, "", &COUNTED)).collect();
-    let operators = operators(benches);
-    if tables.is_empty() {
-        return operators;
-    }
-    format!(
-        "## Counts\n\nSystem calls, page faults and signals of one call on a clean instance, on one thread that repeats \
-         the call: means, counted from outside. Counted on {}. System calls are those of the calling thread; signals are mostly first writes to a \
-         watched page. Executors with the same counts and sizes share a row.\n\n{tables}{operators}",
-        source(&matrix.book.header)
-    )
+    let tables = matrix.works.iter().map(|work| table(&matrix, work, "", &COUNTED));
+    let text = format!(
+        "## Counts\n\nSystem calls, page faults and signals of one call on a clean instance, on \
+         one thread that repeats the call: means, counted from outside. Counted on {}. System \
+         calls are those of the calling thread; signals are mostly first writes to a watched page. \
+         Executors with the same counts and sizes share a row.",
+        source(&book.header)
+    );
+    below(&text, &tables.collect::<String>()) + &operators(benches)
 }
 
 /// Operators that the guests execute; empty without counts.
@@ -60,19 +54,14 @@ fn operators(matrix: &Matrix<'_>) -> String {
     for work in &matrix.works {
         let [first, second] = [false, true].map(|warm| matrix.operators(work, warm).map(grouped));
         if first.is_some() {
-            table.row(format!("{} on {}", code(&work.case), code(&work.guest)), [first, second]);
+            table.row(work.names(), [first, second]);
         }
     }
-    let table = table.finish();
-    if table.is_empty() {
-        return table;
-    }
-    format!(
-        "## Operators\n\nWebAssembly operators that the guest executes in one call: on a clean \
-         instance, and in a second call on an instance that was not reset. The number is the same \
-         on every machine and executor. Operators that only shape the code count nothing; each \
-         function that is entered counts one more.\n\n{table}"
-    )
+    let text = "## Operators\n\nWebAssembly operators that the guest executes in one call: on a \
+                clean instance, and in a second call on an instance that was not reset. The number \
+                is the same on every machine and executor. Operators that only shape the code \
+                count nothing; each function that is entered counts one more.";
+    below(text, &table.finish())
 }
 
 /// A row for the executors that have the same values. Empty if nobody has any.
@@ -82,15 +71,11 @@ fn table(matrix: &Matrix<'_>, work: &Work, heading: &str, metrics: &[Metric]) ->
         let cells = metrics.iter().map(|metric| cell(matrix, executor, work, *metric)).collect();
         rows.entry(cells).or_default().push(code(executor));
     }
-    rows.retain(|cells, _| cells.iter().any(Option::is_some));
-    if rows.is_empty() {
-        return String::new();
-    }
     let mut table = Table::new("Executor", metrics.iter().map(|metric| metric.name()));
     for (cells, names) in rows {
-        table.row(names.join("<br>"), cells);
+        table.row_of_some(names.join("<br>"), &cells);
     }
-    format!("### {heading}{} on {}\n\n{}", code(&work.case), code(&work.guest), table.finish())
+    below(&format!("### {heading}{}", work.names()), &table.finish())
 }
 
 fn cell(matrix: &Matrix<'_>, executor: &Executor, work: &Work, metric: Metric) -> Option<String> {

@@ -14,11 +14,8 @@ pub(super) mod swap;
 pub(super) mod tables;
 pub(super) mod threads;
 
-use super::markdown::Footnotes;
-use super::matrix::Cell;
-use super::units;
+use super::markdown::{Footnotes, code, markdown};
 use std::fmt::Display;
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Header, Refusal};
 
 /// Heading of the counts of operators.
@@ -27,16 +24,6 @@ const OPERATORS: &str = "operators";
 /// The name of a row: a call on a number of threads.
 fn function(case: &str, guest: &str, threads: impl Display) -> String {
     format!("{case}_from_{guest}_on_{threads}_threads")
-}
-
-/// A cell's time with its interval, or a word with a footnote that says why there is none.
-/// `None` if it was not part of the run.
-fn time_or_word(cell: Cell<'_>, notes: &mut Footnotes) -> Option<String> {
-    match cell {
-        Cell::Timed(time) => Some(units::time_with_interval(&time)),
-        Cell::Refused(refusal) => Some(refused(refusal, notes)),
-        Cell::Absent => None,
-    }
 }
 
 /// The status of a refusal with a footnote that says why.

@@ -2,14 +2,14 @@
 
 use super::OPERATORS;
 use super::tables::{heading, time};
+use crate::markdown::code;
 use crate::matrix::{Matrix, Work};
 use crate::tables::{Cause, Layout, Row, number};
-use crate::units::factor;
+use crate::units::{factor, joined};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use touchstone_executor::Execution;
 use touchstone_record::Estimate;
-use touchstone_record::escape::code;
 
 /// Two values are in an order when their ratio is at least this.
 const APART: f64 = 1.1;
@@ -60,8 +60,7 @@ pub(super) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
         let pairs = pairs.iter().map(|(pair, all)| {
             format!("{}: {}", pair.each_ref().map(code).join(" / "), all.join(", "))
         });
-        let pairs = pairs.collect::<Vec<_>>().join("; ");
-        format!("* {pairs}. **Cause:** {}\n", cause.replace('\n', " "))
+        format!("* {}. **Cause:** {}\n", joined(pairs, "; "), cause.replace('\n', " "))
     };
     let lines: String = found.into_iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("Differences, published → here:\n\n{lines}\n") }
@@ -91,8 +90,7 @@ fn values<'a>(matrix: &Matrix<'_>, layout: &'a Layout) -> Vec<Value<'a>> {
             }
         }
         let count = matrix.operators(&Work::from(of), of.warm).filter(|_| !layout.relative);
-        let count = count.map(|n| Estimate { median: n as f64, interval: None, marked: false });
-        add((OPERATORS, 0), theirs, count);
+        add((OPERATORS, 0), theirs, count.map(|n| Estimate::exact(n as f64)));
     }
     values
 }

@@ -1,10 +1,11 @@
 //! The effective settings of each executor, probed after loading.
 
-use crate::markdown::details;
+use crate::markdown::{code, details, markdown};
+use crate::units::joined;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Strategy;
 use touchstone_record::Book;
-use touchstone_record::escape::{code, html, markdown};
+use touchstone_record::escape::html;
 
 /// For each setting, each value with the strategies that have it on some guest.
 type Settings = BTreeMap<String, BTreeMap<String, BTreeSet<Strategy>>>;
@@ -29,7 +30,7 @@ pub(crate) fn section(book: &Book) -> String {
         .into_iter()
         .map(|(engines, settings)| {
             let names = engines.iter().map(|engine| format!("<code>{}</code>", html(engine)));
-            details(&names.collect::<Vec<_>>().join(", "), &settings.concat())
+            details(&joined(names, ", "), &settings.concat())
         })
         .collect();
     format!(
@@ -63,8 +64,7 @@ fn bullet(name: &str, values: &BTreeMap<String, BTreeSet<Strategy>>) -> String {
         return format!("- {name}: {value}\n");
     }
     let values = values.iter().map(|(value, strategies)| {
-        let names: Vec<String> = strategies.iter().map(code).collect();
-        format!("  - {value}: {}\n", names.join(", "))
+        format!("  - {value}: {}\n", joined(strategies.iter().map(code), ", "))
     });
     format!("- {name}:\n{}", values.collect::<String>())
 }

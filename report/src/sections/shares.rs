@@ -1,14 +1,12 @@
 //! The parts of a call on a clean instance, computed from other calls: the call and a no-op,
 //! each on a clean and on a used instance, and a call that only takes the input.
 
-use crate::markdown::Table;
+use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::tables::{Panel, Shares};
 use crate::units::{median, percent, times};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Estimate, Metric};
 
-/// Parts of a call.
 const PARTS: [&str; 4] =
     ["instance and call", "first touches and cleaning", "taking the input", "the guest's work"];
 
@@ -22,10 +20,7 @@ pub(crate) fn section(matrix: &Matrix<'_>, shares: &Shares) -> String {
                 table.row(code(executor), cells);
             }
         }
-        let table = table.finish();
-        if !table.is_empty() {
-            text += &format!("### {}\n\n{table}", markdown(&panel.heading));
-        }
+        text += &below(&format!("### {}", markdown(&panel.heading)), &table.finish());
     }
     text
 }
@@ -45,7 +40,7 @@ fn cells(matrix: &Matrix<'_>, panel: &Panel, executor: &Executor) -> Option<Vec<
     let marked = all.iter().any(|time| time.marked);
     let [fresh, warm, noop, warm_noop, take] = all.map(|time| time.median);
     let parts = split(fresh, warm, (noop, warm_noop), take);
-    let value = |median| Estimate { median, interval: None, marked };
+    let value = |median| Estimate { marked, ..Estimate::exact(median) };
     let [clean, used] = [fresh, warm].map(|time| median(&value(time)));
     let mut cells = vec![clean, used, times(&value(fresh / warm))];
     // Of their sum: a part that noise made negative is shown as zero.

@@ -1,9 +1,8 @@
 //! Hot swap: what changing the module costs, and what callers see of it.
 
 use super::comparisons::{Row, legend, of};
-use crate::markdown::Table;
+use crate::markdown::{Table, code};
 use crate::units::{marked, ratio_with_interval, time};
-use touchstone_record::escape::code;
 use touchstone_record::{Book, Executor, Means, Purpose};
 
 pub(crate) fn section(book: Option<&Book>) -> String {
@@ -17,14 +16,6 @@ pub(crate) fn section(book: Option<&Book>) -> String {
         code(&book.header.tools.commit),
         methods(book),
     )
-}
-
-/// The method of one side of a comparison, when its messages come in random order.
-fn method(means: &Means) -> Option<&str> {
-    match means {
-        Means::Swap { method } => Some(method),
-        _ => None,
-    }
 }
 
 /// A row for each method of each engine, the slowest first.
@@ -49,23 +40,20 @@ fn methods(book: &Book) -> String {
     ];
     let mut table = Table::new("Engine", headings);
     for (of, judged) in own {
-        let Some(name) = method(&of.subject.means) else { continue };
+        let Means::Swap { method } = &of.subject.means else { continue };
         // The same method against another one: recompiling.
         let against = rows.iter().find(|(other, _)| {
-            other.subject == of.subject && method(&other.baseline.means).is_some()
+            other.subject == of.subject && matches!(other.baseline.means, Means::Swap { .. })
         });
-        let time = |ns: f64| marked(time(ns), judged.ratio.marked);
+        let time = |ns: f64| Some(marked(time(ns), judged.ratio.marked));
         let Executor { engine, strategy } = &of.subject.executor;
-        let against = against.map(|(_, judged)| {
-            format!("{}, {}", ratio_with_interval(&judged.ratio), judged.verdict)
-        });
         let cells = [
-            Some(code(name)),
+            Some(code(method)),
             Some(code(strategy)),
-            Some(time(judged.subject_ns)),
-            Some(time(judged.baseline_ns)),
+            time(judged.subject_ns),
+            time(judged.baseline_ns),
             Some(ratio_with_interval(&judged.ratio)),
-            against,
+            against.map(|(_, own)| format!("{}, {}", ratio_with_interval(&own.ratio), own.verdict)),
         ];
         table.row(code(engine), cells);
     }

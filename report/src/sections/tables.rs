@@ -2,54 +2,63 @@
 
 use super::{OPERATORS, function, order, refused};
 use crate::Content;
-use crate::markdown::{Footnotes, NOTHING, Table};
+use crate::markdown::{Footnotes, NOTHING, Table, below, in_cell, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::tables::{Layout, Row};
-use crate::units::{self, grouped};
-use touchstone_record::escape::{in_cell, markdown};
+use crate::units::{self, grouped, joined};
 use touchstone_record::{Estimate, Metric};
 
 /// A table with what it shows, its footnotes, and where it differs from what was published.
-pub(crate) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
-    let mut notes = Footnotes::default();
-    let table = table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes));
+/// `whole` is `false` where its cells stand in the tables of threads on the same page, and in the
+/// summary.
+pub(crate) fn section(content: &Content<'_>, layout: &Layout, whole: bool) -> String {
+    let (matrix, mut notes) = (content.matrix, Footnotes::default());
+    let table = match whole {
+        true => table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes)),
+        false => format!(
+            "The table stands in the [summary]({}), with medians. The intervals are in the tables \
+             above.\n\n",
+            content.back
+        ),
+    };
     let (title, lead) = (markdown(&layout.title), layout.text.trim());
     let differing = order::section(matrix, layout);
     format!("## {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish())
 }
 
-/// A table's text and its differences from the published values, without the cells: those stand
-/// in the tables of threads on the same page, and in the summary.
-pub(crate) fn without_cells(content: &Content<'_>, layout: &Layout) -> String {
-    let (title, lead) = (markdown(&layout.title), layout.text.trim());
-    let differing = order::section(content.matrix, layout);
-    format!(
-        "## {title}\n\n{lead}\n\nThe table stands in the [summary]({}), with medians. The \
-         intervals are in the tables above.\n\n{differing}",
-        content.back
-    )
+fn is_published(row: &Row) -> bool {
+    row.published.iter().any(|text| !text.is_empty())
 }
 
 /// `true` if the tables of threads have every cell of a table that the summary prints.
 pub(crate) fn is_among_threads(content: &Content<'_>, layout: &Layout) -> bool {
-    let has_threads =
-        |row: &Row| content.matrix.most_threads(&Work::from(row)).is_some_and(|most| most > 1);
+    let has_threads = |row: &Row| content.matrix.most_threads(&Work::from(row)) > Some(1);
     content.pages.documents.contains(&layout.name)
-        && layout.rows.iter().all(|row| {
-            !row.warm && row.published.iter().any(|text| !text.is_empty()) && has_threads(row)
-        })
+        && layout.rows.iter().all(|row| !row.warm && is_published(row) && has_threads(row))
+}
+
+/// Tables that were published elsewhere, in their own form: ours above theirs.
+pub(crate) fn documents(content: &Content<'_>) -> String {
+    let layouts = content.pages.documents.iter();
+    let layouts =
+        layouts.filter_map(|name| content.tables.layouts.iter().find(|own| own.name == *name));
+    let tables: String = layouts.map(|layout| brief(content, layout)).collect();
+    let text = "## Published tables, then and now\n\nOur median stands above the published value, \
+                which is in italics; `///` was a gap. Ratios within a line can be compared. Times \
+                cannot, because machines, versions and guests differ. The linked pages have \
+                intervals and the causes of differences.";
+    below(text, &tables)
 }
 
 /// The rows that were published, with medians alone, and a link to the whole table.
-pub(crate) fn brief(content: &Content<'_>, layout: &Layout) -> String {
-    let matrix = content.matrix;
-    let published = |row: &&Row| row.published.iter().any(|text| !text.is_empty());
-    let rows = layout.rows.iter().filter(published).cloned().collect();
+fn brief(content: &Content<'_>, layout: &Layout) -> String {
+    let rows = layout.rows.iter().filter(|row| is_published(row)).cloned().collect();
     let layout = &Layout { rows, ..layout.clone() };
-    let table = table(matrix, layout, |executor, row| {
-        time(matrix, executor, row).map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
+    let table = table(content.matrix, layout, |executor, row| {
+        let time = time(content.matrix, executor, row);
+        time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
     });
-    let link = content.link_to_table(&layout.name);
+    let link = content.link(|page| page.tables.contains(&layout.name));
     format!("### {}\n\n{link}\n\n{table}", markdown(&layout.title))
 }
 
@@ -78,12 +87,9 @@ fn table(
             if let Some((own, base)) = time(matrix, &column.executor, row).zip(base) {
                 text = format!("**{}**<br>{text}", units::times(&own.over(base)));
             }
-            match row.published.get(across).filter(|text| !text.is_empty()) {
-                Some(published) => Some(format!("{text}<br>{}", theirs(published))),
-                None => Some(text),
-            }
+            let published = row.published.get(across).filter(|text| !text.is_empty());
+            Some(published.iter().fold(text, |text, own| format!("{text}<br>{}", theirs(own))))
         });
-        let cells: Vec<_> = cells.collect();
         table.row(heading(row), before.into_iter().flatten().chain(cells));
     }
     table.finish()
@@ -91,8 +97,7 @@ fn table(
 
 /// Published values, one a line.
 fn theirs(published: &str) -> String {
-    let lines = published.lines().map(|line| format!("*{}*", in_cell(line)));
-    lines.collect::<Vec<_>>().join("<br>")
+    joined(published.lines().map(|line| format!("*{}*", in_cell(line))), "<br>")
 }
 
 pub(super) fn heading(row: &Row) -> String {

@@ -1,43 +1,39 @@
 //! Times on one and on several threads, of every executor on the guests of the overview.
 
-use super::time_or_word;
-use crate::markdown::{Footnotes, Table};
+use super::refused;
+use crate::markdown::{Footnotes, Table, code, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
-use crate::units::{count, times};
+use crate::units::{count, joined, time_with_interval, times};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use touchstone_record::Status;
-use touchstone_record::escape::{code, markdown};
 
 pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     // A run on one thread has all its times here.
-    let has_several = |work: &Work| matrix.threads(work).last() > Some(&1);
+    let has_several = |work: &Work| matrix.most_threads(work) > Some(1);
     let is_any = matrix.works.iter().any(has_several);
-    let is_shown = |work: &&Work| !is_any || has_several(work);
-    let tables: String =
-        matrix.works.iter().filter(is_shown).map(|work| table(matrix, work)).collect();
-    let mut text = String::from("## Times on one and on several threads\n\n");
+    let works = matrix.works.iter().filter(|work| !is_any || has_several(work));
+    let tables: String = works.map(|work| table(matrix, work)).collect();
+    let heading = "## Times on one and on several threads\n\n";
     if tables.is_empty() {
-        return text + "Nothing was timed.\n\n";
+        return format!("{heading}Nothing was timed.\n\n");
     }
-    text.push_str(
-        "Time of one call on a clean instance: median [95 % interval]. On N threads it is the time \
-         of one thread while N−1 others do the same. Throughput is that of all threads over that of \
-         one (N × is perfect): the median of the processes' ratios, because a process has its own \
-         physical pages. Every thread is pinned to a processor of its own.",
-    );
     let skipped = matrix.book.refusals.iter().filter(|refusal| refusal.status == Status::Skipped);
     let skipped: BTreeSet<usize> = skipped.filter_map(|refusal| refusal.threads).collect();
-    if !skipped.is_empty() {
-        let numbers: Vec<String> = skipped.iter().map(ToString::to_string).collect();
-        let _ = write!(
-            text,
-            " Rows on {} threads were skipped: more threads than processors would time the \
-             scheduler.",
-            numbers.join(" and ")
-        );
-    }
-    format!("{text}\n\n{tables}")
+    let skipped = joined(skipped.iter().map(ToString::to_string), " and ");
+    let skipped = match &*skipped {
+        "" => String::new(),
+        numbers => format!(
+            " Rows on {numbers} threads were skipped: more threads than processors would time the \
+             scheduler."
+        ),
+    };
+    format!(
+        "{heading}Time of one call on a clean instance: median [95 % interval]. On N threads it is \
+         the time of one thread while N−1 others do the same. Throughput is that of all threads \
+         over that of one (N × is perfect): the median of the processes' ratios, because a process \
+         has its own physical pages. Every thread is pinned to a processor of its \
+         own.{skipped}\n\n{tables}"
+    )
 }
 
 fn table(matrix: &Matrix<'_>, work: &Work) -> String {
@@ -54,38 +50,28 @@ fn table(matrix: &Matrix<'_>, work: &Work) -> String {
             Cell::Refused(refusal) => refusal.status.is_failure(),
             Cell::Absent => false,
         };
-        if threads.iter().any(is_shown) {
-            let cells =
-                threads.iter().flat_map(|n| cells(matrix, executor, (work, *n), &mut notes));
-            let cells: Vec<_> = cells.collect();
-            table.row(heading(matrix, executor), cells);
+        if !threads.iter().any(is_shown) {
+            continue;
         }
+        let mut cells = Vec::new();
+        for n in &threads {
+            cells.push(match matrix.cell(executor, work, *n) {
+                Cell::Timed(time) => Some(time_with_interval(&time)),
+                Cell::Refused(refusal) => Some(refused(refusal, &mut notes)),
+                Cell::Absent => None,
+            });
+            let scaling = (*n > 1).then(|| matrix.scaling(executor, work, *n));
+            cells.extend(scaling.map(|scaling| scaling.as_ref().map(times)));
+        }
+        table.row(heading(matrix, executor), cells);
     }
-    format!(
-        "### {} on {}\n\n{}{}",
-        code(&work.case),
-        code(&work.guest),
-        table.finish(),
-        notes.finish()
-    )
-}
-
-/// The time on a number of threads and, on several, the throughput.
-fn cells(
-    matrix: &Matrix<'_>,
-    executor: &Executor,
-    (work, threads): (&Work, usize),
-    notes: &mut Footnotes,
-) -> impl Iterator<Item = Option<String>> + use<> {
-    let time = time_or_word(matrix.cell(executor, work, threads), notes);
-    let scaling = matrix.scaling(executor, work, threads).map(|scaling| times(&scaling));
-    std::iter::once(time).chain((threads > 1).then_some(scaling))
+    format!("### {}\n\n{}{}", work.names(), table.finish(), notes.finish())
 }
 
 /// An executor, with the state that its calls leak.
 fn heading(matrix: &Matrix<'_>, executor: &Executor) -> String {
     match matrix.records.checks.leaks(executor) {
         leaks if leaks.is_empty() => code(executor),
-        leaks => format!("{}<br>**leaks {}**", code(executor), markdown(&leaks.join(", "))),
+        leaks => format!("{}<br>**leaks {}**", code(executor), markdown(&leaks)),
     }
 }

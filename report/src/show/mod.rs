@@ -1,6 +1,7 @@
 //! A run in words: its entries in tables for a terminal, and as JSON.
 
 use crate::experiment::Row;
+use crate::markdown::NOTHING;
 use crate::units::{marked, median, rate, ratio_with_interval, time, time_with_interval};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -9,8 +10,8 @@ use std::sync::LazyLock;
 use touchstone_record::compare::{Judged, MARGIN, judge};
 use touchstone_record::terminal::{Style, Table};
 use touchstone_record::{
-    Book, CellKey, Coordinate, Count, Estimate, Experiment, Match, Metric, PointRefusal, Points,
-    Refusal, Shown, Unit, experiments_folder,
+    Book, CellKey, Coordinate, Count, Estimate, Experiment, Match, Metric, PointColumn,
+    PointRefusal, Points, Refusal, Shown, Unit, experiments_folder,
 };
 
 /// A named entry of a run.
@@ -89,16 +90,8 @@ impl Entry<'_> {
     /// When a record cannot be written as JSON.
     pub fn json(&self, book: &Book, raw: bool) -> Result<Value> {
         let (kind, mut line) = match self {
-            Self::Cell(cell) => ("cell", serde_json::to_value(cell)?),
-            Self::Comparison(of, _) => ("comparison", serde_json::to_value(of)?),
-            Self::Count(count) => ("count", serde_json::to_value(count)?),
-            Self::Points(own) => ("point", own.json(raw)?),
-            Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
-        };
-        line["id"] = self.name(book).into();
-        line["kind"] = kind.into();
-        match self {
             Self::Cell(cell) => {
+                let mut line = serde_json::to_value(cell)?;
                 for &metric in Metric::ALL {
                     let key = serde_json::to_value(metric)?;
                     line[key.as_str().unwrap_or_default()] = estimate(book.estimate(cell, metric));
@@ -108,8 +101,10 @@ impl Entry<'_> {
                 if raw {
                     line["processes"] = serde_json::to_value(book.cells.get(*cell))?;
                 }
+                ("cell", line)
             }
             Self::Comparison(of, judged) => {
+                let mut line = serde_json::to_value(of)?;
                 line["ratio"] = estimate(Some(judged.ratio));
                 line["verdict"] = judged.verdict.to_string().into();
                 line["subject_ns"] = judged.subject_ns.into();
@@ -117,9 +112,14 @@ impl Entry<'_> {
                 if raw {
                     line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
                 }
+                ("comparison", line)
             }
-            Self::Count(_) | Self::Points(_) | Self::Refusal(_) => {}
-        }
+            Self::Count(count) => ("count", serde_json::to_value(count)?),
+            Self::Points(own) => ("point", own.json(raw)?),
+            Self::Refusal(refusal) => ("refusal", serde_json::to_value(refusal)?),
+        };
+        line["id"] = self.name(book).into();
+        line["kind"] = kind.into();
         Ok(line)
     }
 }
@@ -157,9 +157,9 @@ pub fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
             left_out += 1;
             continue;
         }
-        let (heading, columns, row) = entry.row(book, &metrics);
+        let Line { table: heading, columns, row } = entry.line(book, &metrics);
         if tables.last().is_none_or(|(last, _)| *last != heading) {
-            let is_right = |(index, column): (usize, &Column)| column.1.then_some(index);
+            let is_right = |(index, column): (usize, &(String, bool))| column.1.then_some(index);
             let right: Vec<usize> = columns.iter().enumerate().filter_map(is_right).collect();
             let head: Vec<&str> = columns.iter().map(|column| column.0.as_str()).collect();
             tables.push((heading, Table::new(&head).right(&right).indented(2)));
@@ -177,45 +177,53 @@ pub fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
     parts.join("\n")
 }
 
-fn or_none(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".to_owned())
+struct Line {
+    table: String,
+    /// Headings, and `true` where numbers stand below them.
+    columns: Vec<(String, bool)>,
+    row: Vec<String>,
 }
 
-/// A heading, and `true` if numbers stand below it.
-type Column = (String, bool);
+impl Line {
+    fn of(table: impl Into<String>) -> Self {
+        Self { table: table.into(), columns: Vec::new(), row: Vec::new() }
+    }
 
-fn texts<const N: usize>(headings: [&str; N]) -> Vec<Column> {
-    headings.map(|heading| (heading.to_owned(), false)).to_vec()
-}
+    fn add(&mut self, heading: &str, is_number: bool, text: impl Into<Option<String>>) {
+        self.columns.push((heading.to_owned(), is_number));
+        self.row.push(text.into().unwrap_or_else(|| NOTHING.to_owned()));
+    }
 
-fn numbers<const N: usize>(headings: [&str; N]) -> Vec<Column> {
-    headings.map(|heading| (heading.to_owned(), true)).to_vec()
+    fn text(&mut self, heading: &str, text: impl Into<Option<String>>) {
+        self.add(heading, false, text);
+    }
+
+    fn number(&mut self, heading: &str, text: impl Into<Option<String>>) {
+        self.add(heading, true, text);
+    }
 }
 
 impl Entry<'_> {
-    /// Its row, the columns of the table in which it stands, and that table's heading. Cells have
-    /// a column for each of the metrics.
-    fn row(&self, book: &Book, metrics: &[Metric]) -> (String, Vec<Column>, Vec<String>) {
+    /// Its line. Cells have a column for each of the metrics.
+    fn line(&self, book: &Book, metrics: &[Metric]) -> Line {
         match self {
             Self::Cell(cell) => {
-                let mut columns = [texts(["executor"]), numbers(["threads"])].concat();
-                let mut row = vec![cell.executor().to_string(), cell.threads.to_string()];
+                let mut line = Line::of(cell.work());
+                line.text("executor", cell.executor().to_string());
+                line.number("threads", cell.threads.to_string());
                 for &metric in metrics {
-                    columns.extend(numbers([metric.name()]));
-                    row.push(or_none(book.estimate(cell, metric).map(
-                        |estimate| match metric.unit() {
-                            _ if metric == Metric::Call => time_with_interval(&estimate),
-                            Unit::Nanoseconds => median(&estimate),
-                            Unit::Bytes | Unit::Count => estimate.median.to_string(),
-                        },
-                    )));
+                    let shown = |estimate: Estimate| match metric.unit() {
+                        _ if metric == Metric::Call => time_with_interval(&estimate),
+                        Unit::Nanoseconds => median(&estimate),
+                        Unit::Bytes | Unit::Count => estimate.median.to_string(),
+                    };
+                    line.number(metric.name(), book.estimate(cell, metric).map(shown));
                 }
+                line.number("all threads", book.throughput(cell).as_ref().map(rate));
                 let setup = book.setups.get(&(cell.executor(), cell.guest.clone()));
                 let emulated = setup.and_then(|setup| setup.emulated.as_ref());
-                columns.extend(numbers(["all threads"]).into_iter().chain(texts([""])));
-                row.push(or_none(book.throughput(cell).as_ref().map(rate)));
-                row.push(emulated.map_or_else(String::new, |how| format!("emulated: {how}")));
-                (cell.work(), columns, row)
+                line.text("", emulated.map_or_else(String::new, |how| format!("emulated: {how}")));
+                line
             }
             Self::Comparison(of, judged) => {
                 let Match { purpose, subject, baseline, .. } = of;
@@ -224,40 +232,38 @@ impl Entry<'_> {
                     (subject, baseline) if subject == baseline => format!(", {subject} threads"),
                     (subject, baseline) => format!(", {subject} threads against {baseline}"),
                 };
-                let ratio = "subject / baseline [95 %]";
-                let mut columns =
-                    texts(["purpose", "subject", "baseline", "call", ratio, "verdict"]);
-                columns.extend(numbers(["subject", "baseline"]));
-                let row = vec![
-                    purpose.to_string(),
-                    subject.to_string(),
-                    baseline.to_string(),
-                    format!("{}{threads}", of.work()),
-                    ratio_with_interval(&judged.ratio),
-                    judged.verdict.to_string(),
-                    marked(time(judged.subject_ns), judged.ratio.marked),
-                    marked(time(judged.baseline_ns), judged.ratio.marked),
-                ];
-                ("comparisons".to_owned(), columns, row)
+                let mut line = Line::of("comparisons");
+                line.text("purpose", purpose.to_string());
+                line.text("subject", subject.to_string());
+                line.text("baseline", baseline.to_string());
+                line.text("call", format!("{}{threads}", of.work()));
+                line.text("subject / baseline [95 %]", ratio_with_interval(&judged.ratio));
+                line.text("verdict", judged.verdict.to_string());
+                line.number("subject", marked(time(judged.subject_ns), judged.ratio.marked));
+                line.number("baseline", marked(time(judged.baseline_ns), judged.ratio.marked));
+                line
             }
             Self::Count(count) => {
-                let metrics = [Metric::Operators, Metric::WarmOperators, Metric::GuestBytes];
-                let number = |metric| count.metrics.get(metric).map(ToString::to_string);
-                let mut columns = numbers(["operators", "second call", "guest bytes"]);
-                columns.extend(texts(["case and guest", "counted by"]));
-                let mut row = metrics.each_ref().map(|metric| or_none(number(metric))).to_vec();
-                row.extend([self.name(book), count.counted_by.join(", ")]);
-                ("counts".to_owned(), columns, row)
+                let number = |metric| count.metrics.get(&metric).map(ToString::to_string);
+                let mut line = Line::of("counts");
+                line.number("operators", number(Metric::Operators));
+                line.number("second call", number(Metric::WarmOperators));
+                line.number("guest bytes", number(Metric::GuestBytes));
+                line.text("case and guest", self.name(book));
+                line.text("counted by", count.counted_by.join(", "));
+                line
             }
-            Self::Points(own) => own.row(),
+            Self::Points(own) => own.line(),
             Self::Refusal(Refusal { engine, strategy, guest, case, status, reason, .. }) => {
-                let strategy = strategy.map(|strategy| strategy.to_string());
-                let [strategy, case, guest] = [&strategy, case, guest]
-                    .map(|name| name.clone().unwrap_or_else(|| "any".to_owned()));
-                let columns = texts(["engine", "strategy", "case", "guest", "status", "reason"]);
-                let (engine, reason) = (engine.clone(), reason.clone());
-                let row = vec![engine, strategy, case, guest, status.to_string(), reason];
-                ("failures".to_owned(), columns, row)
+                let or_any = |name: Option<String>| name.unwrap_or_else(|| "any".to_owned());
+                let mut line = Line::of("failures");
+                line.text("engine", engine.clone());
+                line.text("strategy", or_any(strategy.map(|strategy| strategy.to_string())));
+                line.text("case", or_any(case.clone()));
+                line.text("guest", or_any(guest.clone()));
+                line.text("status", status.to_string());
+                line.text("reason", reason.clone());
+                line
             }
         }
     }
@@ -293,51 +299,46 @@ impl Shape<'_> {
     }
 
     /// Dimensions and the columns of the first table that is not laid out across.
-    fn row(&self) -> (String, Vec<Column>, Vec<String>) {
+    fn line(&self) -> Line {
         let place = &self.points.place;
-        let (mut columns, mut row): (Vec<Column>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut add = |heading: &str, is_number, text: Option<String>| {
-            columns.push((heading.to_owned(), is_number));
-            row.push(or_none(text));
-        };
-        add("executor", false, place.executor().map(|own| own.to_string()));
+        let executor = place.executor().map(|own| own.to_string());
         if let Some(refusal) = self.refusal() {
-            add("where", false, Some(place.without_executor().to_string()));
-            add("status", false, Some(refusal.status.to_string()));
-            add("reason", false, Some(refusal.reason.clone()));
-            return (format!("{}, refused", self.experiment), columns, row);
+            let mut line = Line::of(format!("{}, refused", self.experiment));
+            line.text("executor", executor);
+            line.text("where", place.without_executor().to_string());
+            line.text("status", refusal.status.to_string());
+            line.text("reason", refusal.reason.clone());
+            return line;
         }
-        let dimensions = self.declared.map(|own| own.dimensions.as_slice()).unwrap_or_default();
-        for dimension in dimensions {
+        let title = self.declared.map_or(self.experiment, |own| &own.title);
+        let mut line = Line::of(title);
+        line.text("executor", executor);
+        let Some(experiment) = self.declared else { return line };
+        for dimension in &experiment.dimensions {
             let value = place.get(&dimension.name);
-            let is_number = value.is_some_and(|value| matches!(value, Coordinate::Number(_)));
-            add(&dimension.name, is_number, value.map(ToString::to_string));
+            let is_number = matches!(value, Some(Coordinate::Number(_)));
+            line.add(&dimension.name, is_number, value.map(ToString::to_string));
         }
-        let Some(experiment) = self.declared else {
-            return (self.experiment.to_owned(), columns, row);
-        };
         let own = Row::of(experiment, self.points);
-        let table = experiment.tables.first();
         // Values that stand beside each other in the table have rows of their own here.
-        let columns_of = table.filter(|table| table.beside.is_empty()).map(|table| &table.columns);
-        let is_value = |shown: Shown| !matches!(shown, Shown::Words | Shown::Code);
-        match columns_of {
-            Some(all) => {
-                for column in all.iter().filter(|column| is_value(column.shown)) {
-                    if experiment.dimension(&column.value).is_none() {
-                        add(&column.heading, true, own.text(&column.value, column.shown));
+        match experiment.tables.first().filter(|table| table.beside.is_empty()) {
+            Some(table) => {
+                for PointColumn { heading, value, shown, .. } in &table.columns {
+                    let is_value = !matches!(shown, Shown::Words | Shown::Code);
+                    if is_value && experiment.dimension(value).is_none() {
+                        line.number(heading, own.text(value, *shown));
                     }
                 }
             }
             None => {
-                let names = experiment.metrics.iter().flat_map(|(name, metric)| {
-                    metric.unit.parts().iter().map(move |part| (format!("{name}{part}"), metric))
-                });
-                for (name, metric) in names {
-                    add(&name, true, own.text(&name, metric.unit.shown(&name)));
+                for (name, metric) in &experiment.metrics {
+                    for part in metric.unit.parts() {
+                        let name = format!("{name}{part}");
+                        line.number(&name, own.text(&name, metric.unit.shown(&name)));
+                    }
                 }
             }
         }
-        (experiment.title.clone(), columns, row)
+        line
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::Content;
 use crate::checks::Checked;
-use crate::markdown::Table;
+use crate::markdown::{Table, code};
 use crate::pages::Part;
-use crate::units::{count, grouped};
+use crate::units::{count, grouped, joined};
 use std::collections::BTreeSet;
-use touchstone_record::escape::code;
 use touchstone_record::{Check, Outcome};
 
 /// Names of exceptions that are printed; the others are counted.
@@ -15,41 +14,27 @@ const MOST: usize = 6;
 pub(super) fn section(content: &Content<'_>) -> String {
     let checks = &content.matrix.records.checks;
     let all = [
-        (
-            Check::Conformance,
-            Part::Conformance,
-            "Conformance: assertions of the specification's scripts",
-        ),
-        (
-            Check::Isolation,
-            Part::Isolation,
-            "Isolation: can a call see state of the call before it?",
-        ),
-        (Check::Hostile, Part::Hostile, "Hostile guests: attacks on the host"),
-        (Check::Survival, Part::Survival, "Survival: runs that are killed or run out of disk"),
+        (Check::Conformance, "Conformance: assertions of the specification's scripts"),
+        (Check::Isolation, "Isolation: can a call see state of the call before it?"),
+        (Check::Hostile, "Hostile guests: attacks on the host"),
+        (Check::Survival, "Survival: runs that are killed or run out of disk"),
     ];
     let mut table = Table::of_words("Check", ["Held", "Failed", "Exceptions", "Details"]);
-    for (check, part, what) in all {
+    for (check, what) in all {
         let Some(checked) = checks.get(check) else { continue };
-        let number = |outcome| checked.count(outcome, |_| true);
-        let cells = [
-            grouped(number(Outcome::Held)),
-            grouped(number(Outcome::Failed)),
-            exceptions(&checked),
-            content.link_to_part(&part),
-        ];
-        table.row(what, cells);
+        let number = |outcome| grouped(checked.count(outcome, |_| true));
+        let link = content.link_to_part(&Part::Check(check));
+        let [held, failed] = [Outcome::Held, Outcome::Failed].map(number);
+        table.row(what, [held, failed, exceptions(&checked), link]);
     }
+    let heading = "## Correctness and isolation\n\n";
     let table = table.finish();
     if table.is_empty() {
-        return "## Correctness and isolation\n\nThere are no records of checks; `make checks` makes \
-                them.\n\n"
-            .to_owned();
+        return format!("{heading}There are no records of checks; `make checks` makes them.\n\n");
     }
     format!(
-        "## Correctness and isolation\n\nEvery cell's output is compared with the expected one \
-         before it is timed. Beyond that, `make checks` looks for wrong and leaking executors.\n\n\
-         {table}"
+        "{heading}Every cell's output is compared with the expected one before it is timed. Beyond \
+         that, `make checks` looks for wrong and leaking executors.\n\n{table}"
     )
 }
 
@@ -64,14 +49,11 @@ fn exceptions(checked: &Checked<'_>) -> String {
     if held_by_ending > 0 {
         let of = checked.findings.iter().filter(|f| f.number(Outcome::HeldByEnding) > 0);
         let names: BTreeSet<&str> = of.map(|finding| finding.name.as_str()).collect();
-        let shown: Vec<String> = names.iter().take(MOST).map(code).collect();
+        let shown = joined(names.iter().take(MOST).map(code), ", ");
         let more = names.len().saturating_sub(MOST);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        parts.push(format!(
-            "{} held only by ending the process: {}{more}",
-            count(held_by_ending, "attack"),
-            shown.join(", ")
-        ));
+        let attacks = count(held_by_ending, "attack");
+        parts.push(format!("{attacks} held only by ending the process: {shown}{more}"));
     }
     if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }
 }

@@ -3,11 +3,10 @@
 use super::{failed_assertions, named, verdict};
 use crate::Content;
 use crate::charts::{self, Overall};
-use crate::markdown::{NOTHING, Table};
+use crate::markdown::{Table, code};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::rank::fastest;
 use crate::units::{self, prose_list, time};
-use touchstone_record::escape::code;
 use touchstone_record::{Metric, Role};
 
 pub(super) fn section(content: &Content<'_>) -> String {
@@ -21,9 +20,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
         "Failed assertions",
     ];
     let mut table = Table::new("Engine", headings);
-    let execution = charts::execution(matrix, content.shown);
+    let execution = charts::overall(matrix, content.shown);
     let empty = matrix.main_work(Role::EmptyCall);
-    let payload = content.pages.payload.as_ref().map(Work::from);
+    let payload = content.pages.payload.as_ref();
     for engine in matrix.engines() {
         let is_own = |executor: &Executor| executor.engine == engine;
         let best = |work, wanted: &dyn Fn(&Executor) -> bool| fastest(matrix, work, wanted);
@@ -31,18 +30,12 @@ pub(super) fn section(content: &Content<'_>) -> String {
         let cells = [
             empty.and_then(|work| best(work, &native)).map(named),
             empty.and_then(|work| best(work, &is_own)).map(named),
-            payload.as_ref().and_then(|work| best(work, &is_own)).map(named),
-            execution
-                .engines
-                .iter()
-                .find(|(own, _)| own == engine)
-                .map(|(_, mean)| units::times(mean)),
-            payload.as_ref().and_then(|work| compile_and_load(matrix, engine, work)),
+            payload.and_then(|work| best(work, &is_own)).map(named),
+            execution.get(engine).map(units::times),
+            payload.and_then(|work| compile_and_load(matrix, engine, work)),
             failed_assertions(matrix, engine),
         ];
-        if cells.iter().any(Option::is_some) {
-            table.row(code(engine), cells.map(|cell| cell.or(Some(NOTHING.to_owned()))));
-        }
+        table.row_of_some(code(engine), &cells);
     }
     let table = table.finish();
     if table.is_empty() {
@@ -50,9 +43,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     }
     let notes = content.pages.engines.iter().filter_map(|of| verdict::finding(matrix, of));
     let notes: String = notes.map(|note| note + "\n\n").collect();
-    let payload = payload.map_or_else(String::new, |work| {
-        format!(" The call with JSON is {} on {}.", code(&work.case), code(&work.guest))
-    });
+    let payload = payload
+        .map_or_else(String::new, |work| format!(" The call with JSON is {}.", work.names()));
     format!(
         "## Engines at a glance\n\n{} Compile + load is once per module.{payload}\n\n{table}{notes}",
         means(&execution)

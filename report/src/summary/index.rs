@@ -1,9 +1,9 @@
 //! The environment in short, how to reproduce the page, and the detailed pages.
 
 use crate::Content;
-use crate::markdown::Table;
+use crate::markdown::{Table, code, markdown};
+use crate::units::joined;
 use std::collections::BTreeMap;
-use touchstone_record::escape::{code, markdown};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let header = &content.matrix.book.header;
@@ -11,10 +11,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
     for (engine, facts) in &header.engines {
         versions.entry(&facts.version).or_default().push(code(engine));
     }
-    let versions: Vec<String> = versions
-        .into_iter()
-        .map(|(version, engines)| format!("{} ({})", markdown(version), engines.join(", ")))
-        .collect();
+    let versions = versions.iter();
+    let versions =
+        versions.map(|(of, engines)| format!("{} ({})", markdown(of), engines.join(", ")));
     let mut table = Table::of_words("Page", ["It answers"]);
     for page in &content.pages.pages {
         table.row(content.link_named(&page.file, &page.title), [markdown(&page.answers)]);
@@ -31,7 +30,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         markdown(&header.machine.os),
         markdown(&header.tools.rustc),
         header.machine.memory_kib,
-        versions.join("; "),
+        joined(versions, "; "),
         table.finish()
     )
 }

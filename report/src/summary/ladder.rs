@@ -1,50 +1,89 @@
-//! Strategies beside each other.
+//! Strategies beside each other, and new instances on Touchstone's memories against those of the
+//! runtime itself.
 
-use super::new_instances;
 use crate::Content;
-use crate::markdown::{NOTHING, Table};
-use crate::matrix::{Cell, Executor};
-use crate::units::time_with_reach;
+use crate::markdown::{NOTHING, Table, below, code};
+use crate::matrix::{Cell, Executor, Work};
+use crate::rank::{fastest, ties};
+use crate::units::{joined, time_with_reach};
+use std::collections::BTreeSet;
 use touchstone_executor::Strategy;
 use touchstone_record::Role;
-use touchstone_record::escape::code;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
-    let works: Vec<_> = [Role::EmptyCall, Role::DirtyMemory]
-        .into_iter()
-        .filter_map(|role| matrix.main_work(role))
-        .collect();
+    let works = matrix.main_works(&[Role::EmptyCall, Role::DirtyMemory]);
     let mut table = Table::new("Strategy", content.pages.ladder.iter().map(code));
     for strategy in Strategy::all().into_iter().filter(|strategy| !strategy.is_precompiled()) {
         let cell = |engine: &String| {
             let executor = Executor { engine: engine.clone(), strategy };
             let times = works.iter().map(|work| match matrix.cell(&executor, work, 1) {
-                Cell::Timed(time) => time_with_reach(&time),
-                Cell::Refused(refusal) if refusal.status.is_failure() => refusal.status.to_string(),
-                _ => NOTHING.to_owned(),
+                Cell::Timed(time) => Some(time_with_reach(&time)),
+                Cell::Refused(refusal) if refusal.status.is_failure() => {
+                    Some(refusal.status.to_string())
+                }
+                _ => None,
             });
-            times.collect::<Vec<_>>()
+            let times: Vec<Option<String>> = times.collect();
+            let texts = times.iter().map(|time| time.as_deref().unwrap_or(NOTHING));
+            times.iter().any(Option::is_some).then(|| joined(texts, "<br>"))
         };
-        let cells: Vec<Vec<String>> = content.pages.ladder.iter().map(cell).collect();
-        if cells.iter().flatten().any(|cell| cell != NOTHING) {
-            let cells = cells.into_iter().map(|mut times| {
-                times.dedup_by(|a, b| a == b && a == NOTHING);
-                times.join("<br>")
-            });
-            table.row(code(strategy), cells);
+        let cells: Vec<Option<String>> = content.pages.ladder.iter().map(cell).collect();
+        table.row_of_some(code(strategy), &cells);
+    }
+    let text = format!(
+        "## Strategies\n\nOne call on a clean instance, one thread: {} on {}. {NOTHING}: the \
+         engine cannot do it.",
+        joined(works.iter().map(|work| code(&work.case)), ", below it "),
+        code(works.first().map_or("", |work| &work.guest)),
+    );
+    match below(&text, &table.finish()) {
+        none if none.is_empty() => none,
+        table => table + &new_instances(content),
+    }
+}
+
+/// On how many calls of an engine a new instance on a memory of Touchstone's is slower than the
+/// fastest new instance that the runtime offers itself, and which they are. Empty where no engine
+/// has both.
+fn new_instances(content: &Content<'_>) -> String {
+    let matrix = content.matrix;
+    let is_new = |executor: &Executor| {
+        executor.strategy.is_new_instance() && !executor.strategy.is_precompiled()
+    };
+    let of = |work: &Work, engine: &str, is_own: bool| {
+        let wanted = |other: &Executor| {
+            other.engine == engine && is_new(other) && matrix.is_native(other) == is_own
+        };
+        fastest(matrix, work, wanted)
+    };
+    let engines = matrix.engines();
+    let engines = engines.into_iter().filter(|engine| !matrix.is_baseline(engine));
+    let mut slower = Table::of_words("Call", ["The runtime's own", "On Touchstone's memory"]);
+    let (mut pairs, mut exceptions, mut both) = (0_usize, 0_usize, BTreeSet::new());
+    for (engine, work) in engines.flat_map(|own| matrix.works.iter().map(move |work| (own, work))) {
+        let (Some(own), Some(ours)) = (of(work, engine, true), of(work, engine, false)) else {
+            continue;
+        };
+        pairs += 1;
+        both.insert(engine);
+        if ours.1.median > own.1.median && !ties(own.1, ours.1, None) {
+            exceptions += 1;
+            let cell = |(executor, time)| format!("{} {}", time_with_reach(&time), code(executor));
+            slower.row(work.names(), [own, ours].map(cell));
         }
     }
-    let table = table.finish();
-    if table.is_empty() {
-        return table;
+    if pairs == 0 {
+        return String::new();
     }
-    let names: Vec<String> = works.iter().map(|work| code(&work.case)).collect();
+    let found = match exceptions {
+        0 => "None is slower beyond both intervals.".to_owned(),
+        _ => format!("{exceptions} are slower beyond both intervals:\n\n{}", slower.finish()),
+    };
     format!(
-        "## Strategies\n\nOne call on a clean instance, one thread: {} on {}. {NOTHING}: the \
-         engine cannot do it.\n\n{table}{}",
-        names.join(", below it "),
-        code(works.first().map_or("", |work| &work.guest)),
-        new_instances::section(content),
+        "A new instance on a memory of Touchstone's, against the fastest new instance that the \
+         runtime itself offers, slots of its pool included: {pairs} calls on {} engines, one \
+         thread. {found}\n\n",
+        both.len()
     )
 }

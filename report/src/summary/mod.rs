@@ -2,12 +2,10 @@
 //! names stands in a data file; every number comes from the records.
 
 mod checks;
-mod documents;
 mod engines;
 mod index;
 mod ladder;
 mod needs;
-mod new_instances;
 mod own;
 mod threads;
 mod verdict;
@@ -18,13 +16,12 @@ use super::charts;
 use super::gate;
 use super::matrix::{Executor, Matrix};
 use super::origin;
-use super::sections::failed;
+use super::sections::{failed, tables};
 use super::units;
+use crate::markdown::code;
 use std::fmt::Write;
-use touchstone_record::escape::code;
 use touchstone_record::{Check, Estimate, Outcome};
 
-/// The sections in order.
 pub(super) fn text(content: &Content<'_>) -> String {
     let parts = [
         verdict::section(content),
@@ -36,7 +33,7 @@ pub(super) fn text(content: &Content<'_>) -> String {
         threads::section(content),
         work::section(content),
         checks::section(content),
-        documents::section(content),
+        tables::documents(content),
         limits(content),
         index::section(content),
         failed::failures(content.matrix.book),
@@ -48,7 +45,6 @@ pub(super) fn text(content: &Content<'_>) -> String {
 /// Findings of a page that shows them alone.
 const ALONE: usize = 3;
 
-/// The first findings alone.
 pub(super) fn findings(content: &Content<'_>) -> String {
     verdict::findings(content, ALONE) + "\n"
 }

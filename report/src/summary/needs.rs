@@ -3,15 +3,14 @@
 use super::{failed_assertions, own};
 use crate::Content;
 use crate::experiment::Row;
-use crate::markdown::Table;
+use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Need;
-use crate::picks::Pick;
-use crate::units;
+use crate::rank::Pick;
+use crate::units::{self, joined};
 use std::collections::BTreeSet;
 use touchstone_executor::{Execution, Owner};
 use touchstone_record::compare::{self, Judged, MARGIN};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::{Contender, Purpose};
 
 pub(super) fn section(content: &Content<'_>) -> String {
@@ -29,10 +28,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
     ];
     let mut table = Table::of_words("Need", headings);
     let (mut has_ties, mut has_turns) = (false, false);
-    for Pick { need, work, executor, time, ties } in content.picks {
+    for Pick { need, executor, time, ties } in content.picks {
         has_ties |= *ties > 0;
-        let payload = need.payload.as_ref().or(content.pages.payload.as_ref()).map(Work::from);
-        let payload = payload.as_ref();
+        let payload = need.payload.as_ref().or(content.pages.payload.as_ref());
         let cells = [
             Some(format!(
                 "{} ({}){}",
@@ -41,9 +39,11 @@ pub(super) fn section(content: &Content<'_>) -> String {
                 if *ties > 0 { format!(" \\[{ties}\\]") } else { String::new() }
             )),
             Some(units::time_with_reach(time)),
-            threads(matrix, executor, work),
+            threads(matrix, executor, &need.call),
             payload.and_then(|work| on_payload(matrix, executor, work, &mut has_turns)),
-            payload.and_then(|work| deadline(matrix, executor, work)),
+            payload
+                .and_then(|work| with_deadline(matrix, executor, work))
+                .map(|judged| units::ratio_with_interval(&judged.ratio)),
             memory(matrix, executor),
             failed_assertions(matrix, &executor.engine),
             Some(need.adopt.trim().to_owned()),
@@ -56,18 +56,11 @@ pub(super) fn section(content: &Content<'_>) -> String {
     if table.is_empty() && leaky.is_empty() {
         return table;
     }
-    let turns = if has_turns {
-        " \"In turns\": the cell was not timed, and the time is that of the same call in the \
-         comparison with a deadline."
-    } else {
-        ""
-    };
-    let ties = if has_ties {
-        " \\[N\\]: N more candidates tie with the pick. Their intervals overlap, or the medians \
-         differ by less than the noise floor."
-    } else {
-        ""
-    };
+    let turns = " \"In turns\": the cell was not timed, and the time is that of the same call in \
+                 the comparison with a deadline.";
+    let ties = " \\[N\\]: N more candidates tie with the pick. Their intervals overlap, or the \
+                medians differ by less than the noise floor.";
+    let (turns, ties) = (if has_turns { turns } else { "" }, if has_ties { ties } else { "" });
     format!(
         "## Recommendations\n\nThe pick of a row is the fastest of its candidates on the empty \
          call; executors that leak state are no candidates. \"On all threads\" is the time of a \
@@ -84,13 +77,10 @@ pub(super) fn section(content: &Content<'_>) -> String {
 
 /// The candidates of each pick; empty without picks.
 fn candidates(content: &Content<'_>) -> String {
-    let line =
-        |Pick { need, .. }: &Pick<'_>| format!("- *{}*: {}\n", need.need, candidates_of(need));
-    let lines: String = content.picks.iter().map(line).collect();
-    if lines.is_empty() {
-        return lines;
-    }
-    format!("The candidates are, without variants with precompiled code:\n\n{lines}\n")
+    let needs = content.picks.iter().map(|pick| pick.need);
+    let lines = needs.map(|need| format!("- *{}*: {}\n", need.need, candidates_of(need)));
+    let lines: String = lines.chain((!content.picks.is_empty()).then(|| "\n".to_owned())).collect();
+    below("The candidates are, without variants with precompiled code:", &lines)
 }
 
 /// The strategies and engines that come into question for a need.
@@ -113,18 +103,15 @@ fn candidates_of(need: &Need) -> String {
 
 /// Executors to avoid, because calls leak state; empty if none does.
 fn leaky(matrix: &Matrix<'_>) -> String {
-    let leaks = matrix.executors.iter().filter_map(|executor| {
-        let leaks = matrix.records.checks.leaks(executor);
-        (!leaks.is_empty()).then(|| format!("{} ({})", code(executor), markdown(&leaks.join(", "))))
-    });
-    let names: Vec<String> = leaks.collect();
-    if names.is_empty() {
-        return String::new();
+    let leaks = matrix.executors.iter().map(|own| (own, matrix.records.checks.leaks(own)));
+    let leaks = leaks.filter(|(_, leaks)| !leaks.is_empty());
+    let names = leaks.map(|(own, leaks)| format!("{} ({})", code(own), markdown(&leaks)));
+    match joined(names, "; ") {
+        none if none.is_empty() => none,
+        names => {
+            format!("**Do not use**, because a call sees state of the call before it: {names}.\n\n")
+        }
     }
-    format!(
-        "**Do not use**, because a call sees state of the call before it: {}.\n\n",
-        names.join("; ")
-    )
 }
 
 /// The time of a call on the most threads, and how many times longer than alone it takes.
@@ -152,11 +139,6 @@ fn on_payload(
     Some(format!("{time} (in turns)"))
 }
 
-/// How many times slower the call is with a deadline that it does not reach.
-fn deadline(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<String> {
-    with_deadline(matrix, executor, work).map(|judged| units::ratio_with_interval(&judged.ratio))
-}
-
 /// A call with a deadline against the same call without, timed in turns.
 fn with_deadline(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<Judged> {
     let plain = Contender::new(executor.clone(), 1);
@@ -174,11 +156,10 @@ fn timed_with_deadline(matrix: &Matrix<'_>) -> String {
     let limited = matrix.book.comparisons.keys().filter(|of| of.purpose == Purpose::Deadline);
     let calls: BTreeSet<String> =
         limited.map(|of| format!("{} on {}", code(&of.case), code(&of.guest))).collect();
-    if calls.is_empty() {
-        return String::new();
+    match &*units::prose_list(&Vec::from_iter(calls)) {
+        "" => String::new(),
+        calls => format!("The column \"With a deadline\" was timed with {calls}.\n\n"),
     }
-    let calls = units::prose_list(&Vec::from_iter(calls));
-    format!("The column \"With a deadline\" was timed with {calls}.\n\n")
 }
 
 /// The memory of an idle instance, from the largest number of live ones.

@@ -1,18 +1,15 @@
 //! Where a strategy of the runtime's own is faster than the advised one of Touchstone's.
 
 use crate::Content;
+use crate::markdown::{code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Part;
 use crate::rank::{fastest, ties};
 use crate::units::{median, prose_list};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_record::compare::{self, Verdict, page_size, ratio};
-use touchstone_record::escape::{code, markdown};
-use touchstone_record::{Estimate, Experiment, Place, PointBook};
-
-/// The metric of the calls that write pages.
-const CALL: &str = "call";
+use touchstone_record::compare::{self, CALL, Verdict, page_size, ratio};
+use touchstone_record::{Experiment, Place, PointBook};
 
 /// A list of the cases, each with its numbers; empty where there is none.
 pub(super) fn cases(content: &Content<'_>) -> String {
@@ -28,8 +25,15 @@ pub(super) fn cases(content: &Content<'_>) -> String {
                 faster.entry(own).or_default().push(pick);
             }
             let words = markdown(&experiment.in_words(&course));
-            let line = |(own, picks): (&Faster, &Vec<String>)| own.against(&words, picks);
-            lines.extend(faster.iter().map(line));
+            for ((executor, sizes, time), picks) in &faster {
+                let (first, more) = sizes.split_at(sizes.len().min(1));
+                let more = match prose_list(more) {
+                    none if none.is_empty() => none,
+                    more => format!("; also faster at {more}"),
+                };
+                let (own, picks, first) = (code(executor), prose_list(picks), first.concat());
+                lines.push(format!("{own} against {picks}: {words}. {time} at {first}{more}."));
+            }
         }
         if !lines.is_empty() {
             lines.push(format!("Calls that write pages: {link}"));
@@ -67,32 +71,9 @@ fn courses(experiment: &Experiment, points: &PointBook) -> Vec<Place> {
     courses
 }
 
-/// A strategy of the runtime's own that is faster on a course.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Faster {
-    executor: Executor,
-    /// The sizes, the smallest first.
-    sizes: Vec<String>,
-    /// The time at the smallest.
-    time: String,
-}
-
-impl Faster {
-    /// A sentence; each of the picks stands with its time at the smallest size.
-    fn against(&self, course: &str, picks: &[String]) -> String {
-        let more = match &self.sizes[..] {
-            [] | [_] => String::new(),
-            [_, more @ ..] => format!("; also faster at {}", prose_list(more)),
-        };
-        let first = self.sizes.first().map_or("", |size| size);
-        format!(
-            "{} against {}: {course}. {} at {first}{more}.",
-            code(&self.executor),
-            prose_list(picks),
-            self.time,
-        )
-    }
-}
+/// A strategy of the runtime's own that is faster on a course, the sizes, the smallest first, and
+/// its time at that.
+type Faster = (Executor, Vec<String>, String);
 
 /// The strategies of the runtime's own that are faster than a pick on a course, by the rounds that
 /// both were timed in; each with the pick and its time. The first is faster at the most sizes,
@@ -129,8 +110,7 @@ fn resets(
         let at_first = |executor| Some(median(&time(executor, *wins.first()?)?));
         let (Some(own), Some(picks)) = (at_first(other), at_first(pick)) else { return found };
         let sizes = wins.iter().map(|pages| page_size(*pages as f64)).collect();
-        let faster = Faster { executor: other.clone(), sizes, time: own };
-        found.push((faster, format!("{} ({picks})", code(pick))));
+        found.push(((other.clone(), sizes, own), format!("{} ({picks})", code(pick))));
         left.retain(|pages| !wins.contains(pages));
     }
 }
@@ -147,9 +127,11 @@ fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Vec<String>) {
             let Some((own, time)) = fastest(matrix, &work, is_own) else { continue };
             let Some(picks) = matrix.time(pick, &work, 1) else { continue };
             let call = format!("{} ({})", markdown(&row.label), markdown(&group.title));
-            if overlap(time, picks) {
+            let is_faster = time.median <= picks.median;
+            let (quick, slow) = if is_faster { (time, picks) } else { (picks, time) };
+            if ties(quick, slow, None) {
                 tied.push(call);
-            } else if time.median < picks.median {
+            } else if is_faster {
                 let (own, pick) = (code(own), code(pick));
                 let (time, picks) = (median(&time), median(&picks));
                 faster.push(format!("{own} against {pick}: {call} ({time} against {picks})."));
@@ -157,10 +139,4 @@ fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Vec<String>) {
         }
     }
     (faster, tied)
-}
-
-/// `true` if two times tie by their intervals.
-fn overlap(a: Estimate, b: Estimate) -> bool {
-    let (faster, slower) = if a.median <= b.median { (a, b) } else { (b, a) };
-    ties(faster, slower, None)
 }

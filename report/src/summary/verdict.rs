@@ -1,12 +1,12 @@
 //! The head of the page: where the numbers come from, and five findings.
 
 use crate::Content;
-use crate::matrix::{Matrix, Work};
+use crate::markdown::{code, markdown};
+use crate::matrix::Matrix;
 use crate::pages::Finding;
 use crate::units::{self, MARK, count, percent};
 use std::fmt::Write;
 use touchstone_record::compare::{self, MARGIN};
-use touchstone_record::escape::{code, markdown};
 use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
 use touchstone_record::{Book, Contender, Estimate, Executor, Match, Metric, Purpose};
 
@@ -22,14 +22,14 @@ pub(super) fn section(content: &Content<'_>) -> String {
          ± is how far its 95 % interval reaches.\n\n",
     );
     let header = &matrix.book.header;
-    let (cells, marked) = matrix.counts();
+    let (cells, marked, share) = matrix.counts();
     let _ = writeln!(
         text,
         "**Machine**: {}, {}, Linux {}. **Run**: {}, commit {}.",
         markdown(&header.machine.cpu),
         count(header.machine.cores, "processor"),
         markdown(&header.machine.kernel),
-        markdown(header.started_at.split('T').next().unwrap_or_default()),
+        markdown(header.date()),
         code(&header.tools.commit),
     );
     if cells > 0 {
@@ -39,7 +39,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
              {PROCESSES} processes that gave {CLEAN_SAMPLES} clean samples each, or all where calls \
              are long. It may read up to 2 × slow.",
             count(cells, "cell"),
-            percent(marked as f64 / cells as f64)
+            percent(share)
         );
     }
     let sampling = &header.sampling.name;
@@ -65,46 +65,39 @@ pub(super) fn findings(content: &Content<'_>, most: usize) -> String {
     lines.map(|(number, finding)| format!("{number}. {finding}\n")).collect()
 }
 
-/// Times of a finding, ns, and how many times slower the slower side is.
-struct Numbers {
-    subject: Estimate,
-    baseline: Estimate,
-    ratio: Estimate,
-}
-
 /// A finding with its numbers; `None` where one of its times is missing.
 pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
-    let Numbers { subject, baseline, ratio } =
-        of_cells(matrix, of).or_else(|| in_turns(matrix.records.peers.as_ref()?, of))?;
-    let text = of.text.trim().replace('\n', " ");
-    let text = text.replace("{subject}", &units::time_with_reach(&subject));
-    let text = text.replace("{baseline}", &units::time_with_reach(&baseline));
+    let [subject, baseline, ratio] =
+        of_cells(matrix, of).or_else(|| in_turns(matrix.records.peers()?, of))?;
     let interval = ratio.interval.map_or_else(
         || "no interval".to_owned(),
         |(low, high)| format!("{} – {}", units::factor(low), units::factor(high)),
     );
+    let text = of.text.trim().replace('\n', " ");
+    let text = text.replace("{subject}", &units::time_with_reach(&subject));
+    let text = text.replace("{baseline}", &units::time_with_reach(&baseline));
     let text = text.replace("{interval}", &interval);
     Some(text.replace("{ratio}", &units::marked(units::factor(ratio.median), ratio.marked)))
 }
 
-/// The numbers from the run of the benchmarks.
-fn of_cells(matrix: &Matrix<'_>, of: &Finding) -> Option<Numbers> {
-    let work = Work::from(&of.call);
-    let subject = matrix.time(&of.subject, &work, of.threads)?;
+/// The times of subject and baseline in the run of the benchmarks, ns, and how many times slower
+/// the slower side is.
+fn of_cells(matrix: &Matrix<'_>, of: &Finding) -> Option<[Estimate; 3]> {
+    let subject = matrix.time(&of.subject, &of.call, of.threads)?;
     Some(match &of.baseline {
         Some(baseline) => {
-            let baseline = matrix.time(baseline, &work, of.threads)?;
-            Numbers { subject, baseline, ratio: baseline.over(subject) }
+            let baseline = matrix.time(baseline, &of.call, of.threads)?;
+            [subject, baseline, baseline.over(subject)]
         }
         None => {
-            let baseline = matrix.metric(&of.subject, &work, Metric::WarmCall)?;
-            Numbers { subject, baseline, ratio: subject.over(baseline) }
+            let baseline = matrix.metric(&of.subject, &of.call, Metric::WarmCall)?;
+            [subject, baseline, subject.over(baseline)]
         }
     })
 }
 
-/// The numbers from the comparison with a peer that is not in that run.
-fn in_turns(peers: &Book, of: &Finding) -> Option<Numbers> {
+/// The same numbers from the comparison with a peer that is not in that run.
+fn in_turns(peers: &Book, of: &Finding) -> Option<[Estimate; 3]> {
     let side = |executor: &Executor| Contender::new(executor.clone(), of.threads);
     let compared = Match {
         purpose: Purpose::Peers,
@@ -115,12 +108,7 @@ fn in_turns(peers: &Book, of: &Finding) -> Option<Numbers> {
         baseline: side(of.baseline.as_ref()?),
     };
     let judged = compare::judge(peers.comparisons.get(&compared)?, MARGIN)?;
-    let marked = judged.ratio.marked;
-    let value = |median| Estimate { median, interval: None, marked };
-    let interval = judged.ratio.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
-    Some(Numbers {
-        subject: value(judged.subject_ns),
-        baseline: value(judged.baseline_ns),
-        ratio: Estimate { interval, ..value(1.0 / judged.ratio.median) },
-    })
+    let value = |ns| Estimate { marked: judged.ratio.marked, ..Estimate::exact(ns) };
+    let ratio = Estimate { interval: Some((1.0, 1.0)), ..Estimate::exact(1.0) }.over(judged.ratio);
+    Some([value(judged.subject_ns), value(judged.baseline_ns), ratio])
 }

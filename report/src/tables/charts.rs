@@ -11,24 +11,17 @@ use touchstone_record::files::FilePath;
 /// Most rows of a chart: more cannot be read in a page.
 const ROWS: usize = 15;
 
-/// The charts to draw. What is left out is not drawn.
+/// The charts to draw. `benches/charts.toml` explains the keys, also those below.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Charts {
-    /// The colour of each engine, the same in every chart; grey where there is none.
     #[serde(default)]
-    pub(crate) hues: BTreeMap<String, Hue>,
-    /// Strategies on one engine, for several works.
+    hues: BTreeMap<String, Hue>,
     pub(crate) ladder: Option<Ladder>,
-    /// Engines on one work: the runtime's best strategy and Touchstone's.
     pub(crate) engines: Option<Engines>,
-    /// The time of a call on one thread and on several.
     pub(crate) threads: Option<Threads>,
-    /// Execution relative to native code, suite by suite.
     pub(crate) execution: Option<Suites>,
-    /// Compilation, load and a number of calls.
     pub(crate) break_even: Option<BreakEven>,
-    /// Published values beside ours.
     #[serde(default)]
     pub(crate) then_and_now: Vec<ThenAndNow>,
 }
@@ -50,14 +43,12 @@ pub(crate) enum Hue {
     Grey,
 }
 
-/// A case on a guest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChartWork {
     /// Name in the chart and in its sentence: `empty call`.
     pub(crate) label: String,
     pub(crate) case: String,
-    /// The guest, as records name it.
     pub(crate) guest: String,
 }
 
@@ -75,21 +66,17 @@ pub(crate) struct Named {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ladder {
     pub(crate) title: String,
-    /// The engine's name in the sentence.
     pub(crate) engine: String,
-    /// The works, a group of rows each.
     pub(crate) works: Vec<ChartWork>,
-    /// A row each in every group; the sentence compares the others with the first.
     pub(crate) rows: Vec<Named>,
 }
 
-/// Engines on one work.
+/// Engines on one work: the runtime's best strategy and Touchstone's.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Engines {
     pub(crate) title: String,
     pub(crate) work: ChartWork,
-    /// The engines, a row each. The baseline is a line across all rows and not one of them.
     pub(crate) engines: Vec<String>,
 }
 
@@ -102,26 +89,22 @@ pub(crate) struct Threads {
     pub(crate) rows: Vec<Named>,
 }
 
-/// Execution relative to native code.
+/// Execution relative to native code, a column for each suite.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Suites {
     pub(crate) title: String,
     pub(crate) engines: Vec<String>,
-    /// The suites, a column each.
     pub(crate) suites: Vec<Suite>,
 }
 
-/// A suite of cases.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Suite {
     pub(crate) label: String,
     pub(crate) guests: Vec<String>,
-    /// Its cases; all of the guests when left out.
     #[serde(default)]
     pub(crate) cases: Vec<String>,
-    /// Cases that are no part of it: those that do nothing.
     #[serde(default)]
     pub(crate) without: Vec<String>,
 }
@@ -147,14 +130,9 @@ pub(crate) struct ThenAndNow {
     pub(crate) table: String,
     /// When and on what they were measured.
     pub(crate) then: String,
-    /// Headings of columns of that table, a bar each.
     pub(crate) columns: Vec<String>,
-    /// The two of these columns that the sentence compares, the slower one of then first; the
-    /// first and the last when left out.
     pub(crate) compared: Option<[String; 2]>,
-    /// The label of each case.
     pub(crate) cases: BTreeMap<String, String>,
-    /// The label of each guest.
     pub(crate) guests: BTreeMap<String, String>,
 }
 
@@ -174,7 +152,6 @@ pub(crate) fn load(place: impl Into<FilePath>) -> Result<Charts> {
 }
 
 impl Charts {
-    /// The colour of an engine.
     pub(crate) fn hue(&self, engine: &str) -> Hue {
         self.hues.get(engine).copied().unwrap_or_default()
     }

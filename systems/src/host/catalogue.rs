@@ -129,7 +129,6 @@ impl Catalogue {
         shown(&*self.codecs)
     }
 
-    /// A codec, loaded.
     pub(super) fn codec(&self, name: &str) -> Result<Arc<Loaded>, Refusal> {
         let short = SHORT.iter().find(|(short, _)| *short == name);
         let found = find(&*self.codecs, "codec", short.map_or(name, |(_, name)| name))?;

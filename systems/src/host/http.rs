@@ -6,7 +6,7 @@ use super::pool::{Ask, Pool};
 use super::worker::{Call, Output};
 use super::{Catalogue, Refusal};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Body, Bytes};
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use std::sync::Arc;
@@ -39,11 +39,7 @@ type Answer = Response<Full<Bytes>>;
 
 impl Service {
     /// The answer to a request.
-    pub(super) async fn answer<B>(&self, request: Request<B>, turn: &Turn) -> Answer
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    pub(super) async fn answer(&self, request: Request<Incoming>, turn: &Turn) -> Answer {
         let result = self.result(request, turn).await;
         turn.is_the_clients();
         match result {
@@ -54,11 +50,7 @@ impl Service {
         }
     }
 
-    async fn result<B>(&self, request: Request<B>, turn: &Turn) -> Result<Output, Refusal>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    async fn result(&self, request: Request<Incoming>, turn: &Turn) -> Result<Output, Refusal> {
         turn.is_the_clients();
         let (head, body) = request.into_parts();
         if head.uri.path() != "/" {
@@ -89,11 +81,7 @@ impl Service {
         self.asked(ask).await
     }
 
-    async fn body<B>(&self, body: B) -> Result<Bytes, Refusal>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    async fn body(&self, body: Incoming) -> Result<Bytes, Refusal> {
         let Limits { body: most, time, .. } = self.limits;
         let whole = Limited::new(body, most).collect();
         match tokio::time::timeout(time, whole).await {

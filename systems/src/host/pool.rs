@@ -83,7 +83,6 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Queues a job.
     pub(super) fn ask(
         &self,
         ask: Ask,

@@ -15,26 +15,20 @@ pub(super) fn text_of(error: &anyhow::Error) -> String {
 /// The reason why a request has no result. Its text is the body of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
-    /// A path other than `/`.
     #[error("there is only the path /; name the contract in the header X-Contract")]
     Path,
-    /// A method that the host does not have.
     #[error("the method {0} is not supported; list functions with GET, call them with POST")]
     Method(String),
-    /// A header is missing.
     #[error("the header {header} is missing; there are: {known}")]
     Missing {
         header: &'static str,
         /// Known names.
         known: String,
     },
-    /// A header that is no text.
     #[error("the header {0} is no text in UTF-8")]
     NoText(&'static str),
-    /// A repeated header.
     #[error("the header {0} was sent more than once; send it once")]
     Repeated(&'static str),
-    /// A header with an unknown name.
     #[error("there is no {kind} '{name}'{}", near(.similar))]
     Unknown {
         kind: &'static str,
@@ -42,45 +36,35 @@ pub(super) enum Refusal {
         /// Similar names.
         similar: Vec<String>,
     },
-    #[error("cannot load {name}: {reason}")]
     /// The contract cannot be loaded, or not with this target.
+    #[error("cannot load {name}: {reason}")]
     Unusable { name: String, reason: String },
     #[error("cannot call {name}: {reason}")]
     NotCallable { name: String, reason: String },
     /// The codec cannot read the body, or it does not fit the function.
     #[error("the body does not fit: {0}")]
     Body(String),
-    /// The body is longer than the host accepts.
     #[error("the body has more than {0} bytes")]
     TooLarge(usize),
-    /// The body did not arrive in time.
     #[error("the body did not arrive within {0} ms")]
     TooSlow(u128),
-    /// The connection failed while the body was read.
     #[error("the body cannot be read: {0}")]
     Broken(String),
-    /// The call did not end in time.
     #[error("the call did not end within {0} ms")]
     TooLong(u128),
-    /// More calls wait than the host accepts.
     #[error("{0} calls wait already; try again later")]
     Busy(usize),
-    /// The function calls an import without a provider.
     #[error("the function calls {0}, which nobody provides; name a target in X-Target")]
     NoTarget(String),
-    /// The answer is longer than the host keeps.
     #[error("the answer has more than {0} bytes")]
     TooMuch(usize),
-    /// The guest trapped.
     #[error("the function trapped: {0}")]
     Trapped(String),
-    /// The host failed.
     #[error("the host failed: {0}")]
     Failed(String),
 }
 
 impl Refusal {
-    /// The status code of the answer.
     pub(super) fn status(&self) -> u16 {
         match self {
             Self::Missing { .. } | Self::NoText(_) | Self::Repeated(_) => 400,

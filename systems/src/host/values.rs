@@ -49,7 +49,6 @@ pub(super) fn in_json(output: Vec<u8>, ty: &FunctionType) -> Vec<u8> {
     list
 }
 
-/// A name in JSON.
 fn json_name(name: &str) -> String {
     name.replace('-', "_")
 }

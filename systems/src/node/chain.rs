@@ -58,13 +58,14 @@ pub struct Chain {
 
 impl Transfer {
     /// The guest's encoding.
-    pub fn encode(&self) -> [u8; 20] {
-        let mut bytes = [0; 20];
-        bytes[..4].copy_from_slice(&self.from.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.to.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.nonce.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.amount.to_le_bytes());
-        bytes
+    pub fn encode(&self) -> Vec<u8> {
+        let numbers = [self.from, self.to, self.nonce].map(u32::to_le_bytes);
+        [&numbers.concat()[..], &self.amount.to_le_bytes()[..]].concat()
+    }
+
+    fn event(&self) -> Vec<u8> {
+        let numbers = [self.from, self.to].map(u32::to_le_bytes);
+        [&numbers.concat()[..], &self.amount.to_le_bytes()[..]].concat()
     }
 }
 
@@ -152,14 +153,6 @@ impl Account {
     }
 }
 
-impl Transfer {
-    fn event(&self) -> Vec<u8> {
-        let [from, to] = [self.from, self.to].map(u32::to_le_bytes);
-        [&from[..], &to[..], &self.amount.to_le_bytes()[..]].concat()
-    }
-}
-
-/// The key of an account.
 pub(super) fn account_key(number: u32) -> Vec<u8> {
     [&b"account:"[..], &number.to_be_bytes()[..]].concat()
 }

@@ -14,7 +14,6 @@ const MOST: usize = 255;
 
 /// A committed state.
 pub trait Base {
-    /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
 
     /// The first key after another one.

@@ -12,12 +12,9 @@ use touchstone_executor::storage::Storage;
 /// A call of the runtime guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// Begins a block.
     Initialize,
-    /// Applies a transfer.
     Apply,
     Finalize,
-    /// The balance of an account.
     Balance,
 }
 
@@ -86,7 +83,11 @@ pub fn run(
     let over = AtomicBool::new(false);
     let queries = Arc::clone(&maker.queries);
     std::thread::scope(|scope| -> Result<()> {
-        let asking = scope.spawn(|| ask(settings, &queries, other, latency, &over));
+        let asking = scope.spawn(|| {
+            let asked = ask(settings, &queries, other, latency, &over);
+            over.store(true, Ordering::Relaxed);
+            asked
+        });
         let made = maker.make(settings, &mut own, &over);
         over.store(true, Ordering::Relaxed);
         let asked = asking.join().map_err(|_| anyhow::anyhow!("the thread of queries panicked"))?;
@@ -96,7 +97,6 @@ pub fn run(
     Ok(maker.found)
 }
 
-/// Makes blocks.
 struct Maker {
     chain: Chain,
     database: Database,
@@ -172,23 +172,11 @@ fn ask(
     mut latency: impl FnMut(u64),
     over: &AtomicBool,
 ) -> Result<()> {
-    let asked = asking(settings, queries, &mut guest, &mut latency, over);
-    over.store(true, Ordering::Relaxed);
-    asked
-}
-
-fn asking(
-    settings: &Settings,
-    queries: &Queries,
-    guest: &mut Runtime,
-    latency: &mut impl FnMut(u64),
-    over: &AtomicBool,
-) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(!settings.seed);
     let mut output = Vec::new();
     let mut planned = Instant::now();
     // Before the first query: the first call of an instance takes longer.
-    ask_once(queries, guest, 0, &mut output)?;
+    ask_once(queries, &mut guest, 0, &mut output)?;
     loop {
         // Exponential gaps: arrivals are independent.
         planned += settings.query_every.mul_f64(-(1.0 - random.f64()).ln());
@@ -200,7 +188,8 @@ fn asking(
         }
         // A query that still waits at the end counts with its waiting time.
         if !over.load(Ordering::Relaxed) {
-            ask_once(queries, guest, random.u32(..settings.accounts.max(1)), &mut output)?;
+            let account = random.u32(..settings.accounts.max(1));
+            ask_once(queries, &mut guest, account, &mut output)?;
         }
         latency(u64::try_from(planned.elapsed().as_nanos()).unwrap_or(u64::MAX));
     }

@@ -5,7 +5,6 @@ use k256::ecdsa::signature::{Signer as _, Verifier as _};
 use k256::{ecdsa, schnorr};
 use signatures::Entry;
 
-/// The keys of the server.
 pub(super) struct Signer {
     schnorr: schnorr::SigningKey,
     schnorr_public: Vec<u8>,
@@ -24,7 +23,6 @@ pub(super) struct Unsignable(u64);
 pub(super) struct NoSecret;
 
 impl Signer {
-    /// The keys of a secret.
     pub(super) fn new(secret: &[u8; 32]) -> Result<Self, NoSecret> {
         let schnorr = schnorr::SigningKey::from_bytes(secret).map_err(|_| NoSecret)?;
         let ecdsa = ecdsa::SigningKey::from_bytes(secret.into()).map_err(|_| NoSecret)?;

@@ -1,14 +1,11 @@
 //! Compilation, load and a number of calls: which engine is done first.
 
-use super::super::Form;
-use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, DASHES, Lines, Series};
-use super::super::theme::Fill;
-use crate::matrix::{Matrix, Work};
+use super::{Fill, Form, Frame, Matrix, Pick, Work};
+use crate::markdown::{code, markdown};
 use crate::tables::charts::{BreakEven, Charts, Named};
-use crate::units::{self, MARK};
-use touchstone_record::Metric;
-use touchstone_record::escape::{code, markdown};
+use crate::units;
+use touchstone_record::{Estimate, Metric};
 
 /// Points of a line in each power of ten: the lines are curves on these axes.
 const POINTS: i32 = 8;
@@ -30,45 +27,35 @@ impl Cost<'_> {
     }
 }
 
-/// The sentence and the chart; `None` where nothing was timed.
-pub(super) fn pick<'a>(
-    matrix: &Matrix<'_>,
-    charts: &Charts,
-    chart: &'a BreakEven,
-) -> Option<(String, Form)> {
+pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &BreakEven) -> Pick {
     let work = Work::from(&chart.work);
-    let cost = |of: &'a Named| {
-        let executor = &of.executor;
-        let metric = |metric| matrix.metric(executor, &work, metric);
-        let parts = [metric(Metric::Compile)?, metric(Metric::Load)?, metric(Metric::FirstCall)?];
-        let call = matrix.time(executor, &work, 1)?;
-        let first = parts.iter().map(|part| part.median).sum();
-        Some(Cost { of, first, later: call.median, marked: call.marked })
-    };
-    let costs: Vec<Cost<'_>> = chart.lines.iter().filter_map(cost).collect();
+    let mut costs: Vec<Cost<'_>> = Vec::new();
+    for of in &chart.lines {
+        let before = [Metric::Compile, Metric::Load, Metric::FirstCall];
+        let before = before.map(|metric| matrix.metric(&of.executor, &work, metric));
+        let call = matrix.time(&of.executor, &work, 1);
+        if let ([Some(compile), Some(load), Some(first)], Some(call)) = (before, call) {
+            let first = compile.median + load.median + first.median;
+            costs.push(Cost { of, first, later: call.median, marked: call.marked });
+        }
+    }
     let most = chart.most_calls.max(10) as f64;
     let winners = winners(&costs, most);
-    let label = |cost: &Cost<'_>| units::marked(cost.of.label.clone(), cost.marked);
-    let crossings: Vec<Crossing> = winners
-        .iter()
-        .skip(1)
-        .map(|(calls, cost)| Crossing {
-            x: *calls,
-            y: cost.total(*calls),
-            label: format!("from {} calls: {}", rounded(*calls), cost.of.label),
-        })
-        .collect();
+    let crossing = |(calls, cost): &(f64, &Cost<'_>)| Crossing {
+        x: *calls,
+        y: cost.total(*calls),
+        label: format!("from {} calls: {}", rounded(*calls), cost.of.label),
+    };
     let steps = (most.log10() * f64::from(POINTS)).ceil() as i32;
-    let points = |cost: &Cost<'_>| {
-        let calls =
-            (0..=steps).map(|step| 10_f64.powf(f64::from(step) / f64::from(POINTS)).min(most));
-        calls.map(|n| (n, Value { median: cost.total(n), marked: cost.marked })).collect()
+    let calls = |step| 10_f64.powf(f64::from(step) / f64::from(POINTS)).min(most);
+    let point = |cost: &Cost<'_>, calls: f64| {
+        (calls, Estimate { marked: cost.marked, ..Estimate::exact(cost.total(calls)) })
     };
     let series = costs.iter().map(|cost| Series {
-        label: label(cost),
+        label: units::marked(cost.of.label.clone(), cost.marked),
         fill: Fill::full(charts.hue(&cost.of.executor.engine)),
         dashes: DASHES[0],
-        points: points(cost),
+        points: (0..=steps).map(|step| point(cost, calls(step))).collect(),
         dotted: false,
     });
     let decades = (0..=most.log10().floor() as i32).map(|decade| 10_f64.powi(decade));
@@ -83,10 +70,9 @@ pub(super) fn pick<'a>(
             .to_owned(),
         marks: decades.map(|calls| (calls, rounded(calls))).collect(),
         series: series.collect(),
-        crossings,
+        crossings: winners.iter().skip(1).map(crossing).collect(),
     };
-    let finding = finding(chart, &winners)?;
-    Some((finding, Form::Lines(lines)))
+    Some((finding(chart, &winners)?, Form::Lines(lines)))
 }
 
 /// Which engine is done first from how many calls on, from one call to the most.
@@ -121,10 +107,7 @@ fn rounded(calls: f64) -> String {
 /// Who is done first, and from how many calls on another one is.
 fn finding(chart: &BreakEven, winners: &[(f64, &Cost<'_>)]) -> Option<String> {
     let ((_, first), others) = winners.split_first()?;
-    let name = |cost: &Cost<'_>| {
-        let mark = if cost.marked { MARK } else { "" };
-        format!("{}{mark}", code(&cost.of.executor))
-    };
+    let name = |cost: &Cost<'_>| units::marked(code(&cost.of.executor), cost.marked);
     let mut text = format!(
         "For {}, with compilation and load counted, {} is done first with {} ({}).",
         markdown(&chart.work.label),

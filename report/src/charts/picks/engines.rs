@@ -1,24 +1,23 @@
 //! Engines on one work: the runtime's best strategy and Touchstone's, native code as a line.
 
-use super::super::Form;
 use super::super::dumbbells::{Dumbbells, Row};
-use super::super::frame::{Frame, Value};
-use super::super::theme::Fill;
-use super::{baseline, ladder, slower, times};
-use crate::matrix::{Matrix, Work};
+use super::{CLEAN_CALL, Fill, Form, Frame, Matrix, Pick, Work, baseline, owners, slower, times};
+use crate::markdown::{code, markdown};
 use crate::rank::fastest;
 use crate::tables::charts::{Charts, Engines, Hue};
+use crate::units::{joined, short};
 use indexmap::IndexMap;
-use touchstone_record::Executor;
-use touchstone_record::escape::{code, markdown};
+use touchstone_record::{Estimate, Executor};
+
+type Timed<'a> = (&'a Executor, Estimate);
 
 /// The fastest executors of an engine.
 struct Best<'a> {
     engine: &'a str,
     /// With a strategy of Touchstone's.
-    ours: Option<(&'a Executor, Value)>,
+    ours: Option<Timed<'a>>,
     /// With one of the runtime's own.
-    own: Option<(&'a Executor, Value)>,
+    own: Option<Timed<'a>>,
 }
 
 impl Best<'_> {
@@ -28,16 +27,21 @@ impl Best<'_> {
     }
 }
 
-/// The sentence and the chart; `None` where nothing was timed.
-pub(super) fn pick(
-    matrix: &Matrix<'_>,
-    charts: &Charts,
-    chart: &Engines,
-) -> Option<(String, Form)> {
-    let mut rows: Vec<Best<'_>> =
-        chart.engines.iter().filter_map(|engine| best(matrix, chart, engine)).collect();
+pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Engines) -> Pick {
+    let work = Work::from(&chart.work);
+    let rows = chart.engines.iter().map(|engine| {
+        let best_of = |is_native: bool| {
+            let is_own = |own: &Executor| own.engine == *engine;
+            fastest(matrix, &work, |own| is_own(own) && matrix.is_native(own) == is_native)
+        };
+        Best { engine, ours: best_of(false), own: best_of(true) }
+    });
+    let mut rows: Vec<Best<'_>> = rows.filter(|best| best.least().is_finite()).collect();
     rows.sort_by(|a, b| a.least().total_cmp(&b.least()));
-    let native = baseline(matrix, &(&chart.work).into());
+    let native = baseline(matrix, &work).map(|(time, is_used)| match is_used {
+        true => (time, "native code without a clean instance"),
+        false => (time, "native code on a clean instance"),
+    });
     let row = |best: &Best<'_>| {
         let hue = charts.hue(best.engine);
         let ours = best.ours.map(|(_, value)| (Fill::full(hue), value));
@@ -51,17 +55,15 @@ pub(super) fn pick(
     let dumbbells = Dumbbells {
         frame: Frame {
             title: chart.title.clone(),
-            axis: "Time of one call on a clean instance, median, 1 thread; logarithmic axis"
-                .to_owned(),
-            legend: ladder::owners(Hue::Grey),
+            axis: CLEAN_CALL.to_owned(),
+            legend: owners(Hue::Grey),
             note: strategies(&rows),
         },
         rows: rows.iter().map(row).collect(),
-        line: native.map(|(native, name)| (native, format!("{name}: {}", native.time()))),
+        line: native.map(|(native, name)| (native, format!("{name}: {}", short(&native)))),
         heading: "the runtime's own strategy".to_owned(),
     };
-    let finding = finding(chart, &rows, native)?;
-    Some((finding, Form::Dumbbells(dumbbells)))
+    Some((finding(chart, &rows, native)?, Form::Dumbbells(dumbbells)))
 }
 
 /// Which of Touchstone's strategies is the fastest where, the most frequent one first.
@@ -74,58 +76,33 @@ fn strategies(rows: &[Best<'_>]) -> String {
     let others = of.iter().skip(1);
     let others =
         others.map(|(strategy, engines)| format!("{strategy} with {}", engines.join(", ")));
-    let texts: Vec<String> = of.keys().take(1).cloned().chain(others).collect();
-    if texts.is_empty() {
-        String::new()
-    } else {
-        format!("Touchstone's strategy: {}.", texts.join("; "))
-    }
-}
-
-/// The fastest executors of an engine; `None` where it has no time.
-fn best<'a>(matrix: &'a Matrix<'_>, chart: &Engines, engine: &'a str) -> Option<Best<'a>> {
-    let wanted = Work::from(&chart.work);
-    let best_of = |is_native: bool| {
-        let is_own = |executor: &Executor| {
-            executor.engine == engine && matrix.is_native(executor) == is_native
-        };
-        let (executor, time) = fastest(matrix, &wanted, is_own)?;
-        Some((executor, Value::from(time)))
-    };
-    let best = Best { engine, ours: best_of(false), own: best_of(true) };
-    best.least().is_finite().then_some(best)
+    let texts = joined(of.keys().take(1).cloned().chain(others), "; ");
+    if texts.is_empty() { texts } else { format!("Touchstone's strategy: {texts}.") }
 }
 
 /// The fastest of Touchstone's strategies against the fastest of the runtimes' own, and
 /// against native code.
-fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<(Value, &str)>) -> Option<String> {
-    let least = |of: fn(&Best<'_>) -> Option<(String, Value)>| {
-        rows.iter().filter_map(of).min_by(|a, b| a.1.median.total_cmp(&b.1.median))
-    };
-    let ours = least(|best| best.ours.map(|(of, value)| (code(of), value)));
-    let own = least(|best| best.own.map(|(of, value)| (code(of), value)));
-    let label = markdown(&chart.work.label);
-    let against = |value: Value| {
-        native.map_or_else(String::new, |(native, name)| {
-            format!(", {} as long as {name} ({})", times(value, native), native.time())
-        })
-    };
+fn finding(chart: &Engines, rows: &[Best<'_>], native: Option<(Estimate, &str)>) -> Option<String> {
+    let by_time = |a: &Timed<'_>, b: &Timed<'_>| a.1.median.total_cmp(&b.1.median);
+    let ours = rows.iter().filter_map(|best| best.ours).min_by(by_time);
+    let own = rows.iter().filter_map(|best| best.own).min_by(by_time);
+    let (executor, least) = ours.or(own)?;
+    let against = native.map_or_else(String::new, |(native, name)| {
+        format!(", {} as long as {name} ({})", times(least.over(native)), short(&native))
+    });
+    let text = format!(
+        "The fastest clean call with {} takes {} with {}{against}.",
+        markdown(&chart.work.label),
+        short(&least),
+        code(executor)
+    );
     Some(match (ours, own) {
-        (Some((ours, least)), Some((own, value))) => format!(
-            "The fastest clean call with {label} takes {} with {ours}{}. The fastest strategy of \
-             a runtime's own takes {} with {own} ({}).",
-            least.time(),
-            against(least),
-            value.time(),
-            slower(value, least)
+        (Some(_), Some((own, time))) => format!(
+            "{text} The fastest strategy of a runtime's own takes {} with {} ({}).",
+            short(&time),
+            code(own),
+            slower(time, least)
         ),
-        (ours, own) => {
-            let (name, least) = ours.or(own)?;
-            let against = against(least);
-            format!(
-                "The fastest clean call with {label} takes {} with {name}{against}.",
-                least.time()
-            )
-        }
+        _ => text,
     })
 }

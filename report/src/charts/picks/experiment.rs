@@ -1,15 +1,13 @@
 //! The chart of an experiment, as its declaration has it.
 
-use super::super::Form;
 use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
-use super::super::frame::{Frame, Value};
-use super::super::theme::Fill;
-use super::over;
+use super::{Fill, Form, Frame, Matrix, Pick, over};
 use crate::experiment::{self, filled, rows, sort};
-use crate::matrix::Matrix;
 use crate::tables::charts::{Charts, Hue};
-use touchstone_record::{Experiment, PointChart, PointGroup, PointRow, SentencePart, SentenceRow};
+use touchstone_record::{
+    Estimate, Experiment, PointChart, PointGroup, PointRow, SentencePart, SentenceRow,
+};
 
 /// Points of a row of the chart.
 type Points<'a> = experiment::Row<'a>;
@@ -19,8 +17,8 @@ pub(super) fn pick(
     matrix: &Matrix<'_>,
     charts: &Charts,
     experiment: &Experiment,
-) -> Option<(String, Form)> {
-    let chart = experiment.chart.as_ref()?;
+    chart: &PointChart,
+) -> Pick {
     let points = matrix.records.points(experiment)?;
     if let Some(axis) = &chart.over {
         return over::pick(charts, experiment, chart, points, axis);
@@ -37,9 +35,9 @@ pub(super) fn pick(
             let own = of_group(chart, group, &all);
             shown.extend(own.iter().map(|(_, _, points)| points));
             let published = group.published.iter().map(|(label, ns)| {
-                let value = Value { median: *ns, marked: false };
-                let hue = group.engine.as_deref().map_or(Hue::Grey, |engine| charts.hue(engine));
-                Row { label: label.clone(), panels: vec![vec![(Fill::half(hue), Some(value))]] }
+                let fill = Fill::half(group.engine.as_ref().map_or(Hue::Grey, |of| charts.hue(of)));
+                let panels = vec![vec![(fill, Some(Estimate::exact(*ns)))]];
+                Row { label: label.clone(), panels }
             });
             let row = |(label, half, points): &(String, bool, &Points<'_>)| {
                 let engine = points.executor().map(|own| own.engine);
@@ -102,8 +100,8 @@ fn panels(
     points: &Points<'_>,
     hue: Hue,
     half: bool,
-) -> Vec<Vec<(Fill, Option<Value>)>> {
-    let value = |of: &str| points.value(of).map(Value::from);
+) -> Vec<Vec<(Fill, Option<Estimate>)>> {
+    let value = |of: &str| points.value(of);
     let fill = if half { Fill::half(hue) } else { Fill::full(hue) };
     if chart.bars.is_empty() {
         return chart.panels.iter().map(|panel| vec![(fill, value(&panel.value))]).collect();

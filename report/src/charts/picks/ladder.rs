@@ -1,94 +1,57 @@
 //! The cost of a clean instance with each strategy of one engine.
 
-use super::super::Form;
 use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
-use super::super::frame::{Frame, Value};
-use super::super::theme::Fill;
-use super::{slower, time};
-use crate::matrix::Matrix;
+use super::{CLEAN_CALL, Fill, Form, Frame, Matrix, Pick, owners, slower};
+use crate::markdown::{code, markdown};
 use crate::tables::charts::{ChartWork, Charts, Ladder, Named};
-use crate::units;
-use touchstone_record::escape::{code, markdown};
+use crate::units::{joined, prose_list, short};
+use touchstone_record::Estimate;
 
-/// The sentence and the chart; `None` where nothing was timed.
-pub(super) fn pick(
-    matrix: &Matrix<'_>,
-    charts: &Charts,
-    ladder: &Ladder,
-) -> Option<(String, Form)> {
-    let fill = |named: &Named| {
-        let hue = charts.hue(&named.executor.engine);
-        if matrix.is_native(&named.executor) { Fill::half(hue) } else { Fill::full(hue) }
-    };
+pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, ladder: &Ladder) -> Pick {
+    let time = |work: &ChartWork, own: &Named| matrix.time(&own.executor, &work.into(), 1);
     let row = |work: &ChartWork, named: &Named| {
-        let value = time(matrix, &named.executor, work)?;
-        Some(Row { label: named.label.clone(), panels: vec![vec![(fill(named), Some(value))]] })
+        let (time, hue) = (time(work, named)?, charts.hue(&named.executor.engine));
+        let is_native = matrix.is_native(&named.executor);
+        let fill = if is_native { Fill::half(hue) } else { Fill::full(hue) };
+        Some(Row { label: named.label.clone(), panels: vec![vec![(fill, Some(time))]] })
     };
     let group = |work: &ChartWork| Group {
         heading: work.label.clone(),
         rows: ladder.rows.iter().filter_map(|named| row(work, named)).collect(),
     };
     let groups = ladder.works.iter().map(group).filter(|group| !group.rows.is_empty());
+    let engine = ladder.rows.first().map(|named| charts.hue(&named.executor.engine));
+    let note = ladder.rows.iter().map(|own| format!("{}: {}", own.executor.strategy, own.label));
     let bars = Bars {
         frame: Frame {
             title: ladder.title.clone(),
-            axis: "Time of one call on a clean instance, median, 1 thread; logarithmic axis"
-                .to_owned(),
-            legend: legend(charts, ladder),
-            note: ladder
-                .rows
-                .iter()
-                .map(|named| format!("{}: {}", named.executor.strategy, named.label))
-                .collect::<Vec<_>>()
-                .join("; "),
+            axis: CLEAN_CALL.to_owned(),
+            legend: owners(engine.unwrap_or_default()),
+            note: joined(note, "; "),
         },
         spread: Spread::Logarithmic,
         panels: vec![String::new()],
         groups: groups.collect(),
     };
-    let finding = finding(matrix, ladder)?;
-    (bars.rows() > 0).then_some((finding, Form::Bars(bars)))
-}
-
-/// The meaning of full and half colours.
-pub(super) fn owners(hue: crate::tables::charts::Hue) -> Vec<(Fill, String)> {
-    vec![
-        (Fill::full(hue), "Touchstone's strategy".to_owned()),
-        (Fill::half(hue), "the runtime's own".to_owned()),
-    ]
-}
-
-fn legend(charts: &Charts, ladder: &Ladder) -> Vec<(Fill, String)> {
-    let engine = ladder.rows.first().map(|named| charts.hue(&named.executor.engine));
-    owners(engine.unwrap_or_default())
-}
-
-/// All rows of the first work, against its first row.
-fn finding(matrix: &Matrix<'_>, ladder: &Ladder) -> Option<String> {
+    // All rows of the first work, against its first row.
     let work = ladder.works.first()?;
-    let mut rows =
-        ladder.rows.iter().filter_map(|named| Some((named, time(matrix, &named.executor, work)?)));
+    let mut rows = ladder.rows.iter().filter_map(|own| Some((own, time(work, own)?)));
     let (first, least) = rows.next()?;
-    let said = |(named, value): (&Named, Value)| {
-        format!(
-            "{} with {} ({})",
-            value.time(),
-            code(named.executor.strategy),
-            slower(value, least)
-        )
+    let said = |(own, time): (&Named, Estimate)| {
+        let strategy = code(own.executor.strategy);
+        format!("{} with {strategy} ({})", short(&time), slower(time, least))
     };
     let others: Vec<String> = rows.map(said).collect();
-    let text = format!(
+    let mut finding = format!(
         "On {}, a clean {} takes {} with {}.",
         markdown(&ladder.engine),
         markdown(&work.label),
-        least.time(),
+        short(&least),
         code(first.executor.strategy)
     );
-    Some(if others.is_empty() {
-        text
-    } else {
-        format!("{text} Others take {}.", units::prose_list(&others))
-    })
+    if !others.is_empty() {
+        finding += &format!(" Others take {}.", prose_list(&others));
+    }
+    Some((finding, Form::Bars(bars)))
 }

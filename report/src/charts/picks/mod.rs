@@ -9,88 +9,88 @@ mod over;
 mod then_and_now;
 mod threads;
 
-pub(crate) use execution::Overall;
-pub(super) use execution::overalls;
+pub(crate) use execution::{Overall, overall};
 
-use super::frame::Value;
-use super::{Drawing, Form};
+use super::Form;
+use super::frame::Frame;
+use super::theme::Fill;
 use crate::matrix::{Matrix, Work};
 use crate::pages::Part;
 use crate::tables::Layout;
-use crate::tables::charts::{ChartWork, Charts};
-use crate::units::{self, MARK};
+use crate::tables::charts::{Charts, Hue};
+use crate::units;
 use anyhow::Result;
-use touchstone_record::{Executor, Experiment, Metric};
+use touchstone_record::{Estimate, Executor, Metric};
 
-/// Names of the charts of the short page that there is one of each.
-const NAMES: [&str; 5] = ["ladder", "engines", "threads", "execution", "break_even"];
+/// The sentence and the chart; `None` where nothing was timed.
+pub(super) type Pick = Option<(String, Form)>;
 
-/// Charts of [`NAMES`] that stand before those of experiments.
-const FIRST: usize = 3;
+/// The name of a chart, the part of a detailed page that it stands in, and its content.
+pub(super) type Drawing = (String, Option<Part>, Pick);
 
-/// The names of all charts.
-pub(super) fn names(charts: &Charts, experiments: &[Experiment]) -> impl Iterator<Item = String> {
-    let then = charts.then_and_now.iter().map(|chart| chart.name.clone());
-    let experiments = experiments.iter().filter(|own| own.chart.is_some());
-    let experiments = experiments.map(|own| own.name.clone());
-    NAMES.into_iter().map(str::to_owned).chain(experiments).chain(then)
-}
+/// The axis of most charts.
+const CLEAN_CALL: &str = "Time of one call on a clean instance, median, 1 thread; logarithmic axis";
 
-/// Every chart of which there is anything to show, in the order of the page.
 pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Drawing>> {
-    let shown = [
-        charts.ladder.as_ref().and_then(|chart| ladder::pick(matrix, charts, chart)),
-        charts.engines.as_ref().and_then(|chart| engines::pick(matrix, charts, chart)),
-        charts.threads.as_ref().and_then(|chart| threads::pick(matrix, charts, chart)),
-        charts.execution.as_ref().and_then(|chart| execution::pick(matrix, charts, chart)),
-        charts.break_even.as_ref().and_then(|chart| break_even::pick(matrix, charts, chart)),
+    let of_summary = |name: &str, pick: Pick| (name.to_owned(), None, pick);
+    let ladder = charts.ladder.as_ref().and_then(|own| ladder::pick(matrix, charts, own));
+    let engines = charts.engines.as_ref().and_then(|own| engines::pick(matrix, charts, own));
+    let threads = charts.threads.as_ref().and_then(|own| threads::pick(matrix, charts, own));
+    let execution = charts.execution.as_ref().and_then(|own| execution::pick(matrix, charts, own));
+    let even = charts.break_even.as_ref().and_then(|own| break_even::pick(matrix, charts, own));
+    let mut all = vec![
+        of_summary("ladder", ladder),
+        of_summary("engines", engines),
+        of_summary("threads", threads),
     ];
-    let of_summary = |(shown, name): (Option<(String, Form)>, &str)| {
-        let (finding, form) = shown?;
-        Some(Drawing { name: name.to_owned(), finding, part: None, form })
-    };
-    let mut shown = shown.into_iter().zip(NAMES);
-    let mut drawings: Vec<Drawing> = shown.by_ref().take(FIRST).filter_map(of_summary).collect();
     for own in &matrix.records.experiments {
-        let is_of_summary = own.chart.as_ref().is_some_and(|chart| chart.summary);
-        let part = (!is_of_summary).then(|| Part::Experiment(own.name.clone()));
-        let name = own.name.clone();
-        let shown = experiment::pick(matrix, charts, own);
-        drawings.extend(shown.map(|(finding, form)| Drawing { name, finding, part, form }));
+        if let Some(chart) = &own.chart {
+            let part = (!chart.summary).then(|| Part::Experiment(own.name.clone()));
+            all.push((own.name.clone(), part, experiment::pick(matrix, charts, own, chart)));
+        }
     }
-    drawings.extend(shown.filter_map(of_summary));
+    all.extend([of_summary("execution", execution), of_summary("break_even", even)]);
     for chart in &charts.then_and_now {
-        let shown = then_and_now::pick(matrix, charts, chart, tables)?;
-        drawings.extend(of_summary((shown, &chart.name)));
+        all.push(of_summary(&chart.name, then_and_now::pick(matrix, charts, chart, tables)?));
     }
-    Ok(drawings)
+    Ok(all)
 }
 
-/// The time of a call on a clean instance on one thread, ns.
-fn time(matrix: &Matrix<'_>, executor: &Executor, named: &ChartWork) -> Option<Value> {
-    matrix.time(executor, &named.into(), 1).map(Value::from)
+/// The meaning of full and half colours.
+fn owners(hue: Hue) -> Vec<(Fill, String)> {
+    vec![
+        (Fill::full(hue), "Touchstone's strategy".to_owned()),
+        (Fill::half(hue), "the runtime's own".to_owned()),
+    ]
 }
 
-/// The time of a call by the baseline, ns, and what it is called: on an instance that is not made
-/// clean, which is the guest's code alone; where that was not timed, the fastest clean call.
-fn baseline(matrix: &Matrix<'_>, work: &Work) -> Option<(Value, &'static str)> {
-    let own = || matrix.executors.iter().filter(|executor| matrix.is_baseline(&executor.engine));
-    let warm = own().find_map(|executor| matrix.metric(executor, work, Metric::WarmCall));
-    let clean = || own().filter_map(|executor| matrix.time(executor, work, 1));
-    let least = || clean().min_by(|a, b| a.median.total_cmp(&b.median));
-    let warm = warm.map(|time| (time.into(), "native code without a clean instance"));
-    warm.or_else(|| Some((least()?.into(), "native code on a clean instance")))
+/// The time of a call, ns, by the executors that pass `is_own`: on a used instance (`true`), or
+/// that of the fastest clean call where that was not timed.
+fn used(
+    matrix: &Matrix<'_>,
+    is_own: impl Fn(&Executor) -> bool,
+    work: &Work,
+) -> Option<(Estimate, bool)> {
+    let clean = |own: &&Executor| matrix.time(own, work, 1).filter(|_| is_own(own));
+    let own = || matrix.executors.iter().filter(|own| clean(own).is_some());
+    let warm = own().find_map(|own| matrix.metric(own, work, Metric::WarmCall));
+    let least = own().filter_map(|own| clean(&own)).min_by(|a, b| a.median.total_cmp(&b.median));
+    Some((warm.or(least)?, warm.is_some()))
+}
+
+/// The [time](used) of a call by the baseline, ns.
+fn baseline(matrix: &Matrix<'_>, work: &Work) -> Option<(Estimate, bool)> {
+    used(matrix, |executor| matrix.is_baseline(&executor.engine), work)
 }
 
 /// How many times slower the first is than the second, as prose: `39 times slower`.
-fn slower(value: Value, than: Value) -> String {
-    format!("{} slower", times(value, than))
+fn slower(value: Estimate, than: Estimate) -> String {
+    format!("{} slower", times(value.over(than)))
 }
 
 /// A ratio as prose: `39 times`, `1.4 times`.
-fn times(value: Value, over: Value) -> String {
-    let mark = if value.marked || over.marked { MARK } else { "" };
-    format!("{}{mark} times", short(value.median / over.median))
+fn times(ratio: Estimate) -> String {
+    format!("{} times", units::marked(short(ratio.median), ratio.marked))
 }
 
 /// A ratio in the digits that prose wants: `435`, `39`, `3.6`, `0.29`.

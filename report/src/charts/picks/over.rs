@@ -1,14 +1,12 @@
 //! Lines of executors over a dimension of an experiment, such as the memory that a call writes.
 
-use super::super::Form;
-use super::super::frame::{Frame, Value};
 use super::super::lines::{Crossing, DASHES, Lines, Series};
-use super::super::theme::Fill;
+use super::{Fill, Form, Frame, Pick};
+use crate::markdown::code;
 use crate::tables::charts::Charts;
 use crate::units;
 use std::collections::BTreeSet;
 use touchstone_record::compare::{Verdict, crossings, drops, fastest, page_size, ratio};
-use touchstone_record::escape::code;
 use touchstone_record::{
     Dimension, Estimate, Executor, Experiment, PAGE, Place, PointBook, PointChart,
 };
@@ -19,6 +17,10 @@ struct Course<'a> {
     chart: &'a PointChart,
     metric: &'a str,
     axis: &'a Dimension,
+    /// The executors with a line.
+    executors: Vec<&'a Executor>,
+    /// The values of the axis at which any of them was measured.
+    xs: BTreeSet<u64>,
 }
 
 /// Values of the axis from which on an executor has the shortest time.
@@ -35,52 +37,53 @@ pub(super) fn pick(
     chart: &PointChart,
     points: &PointBook,
     axis: &str,
-) -> Option<(String, Form)> {
+) -> Pick {
     let (axis, metric) = (experiment.dimension(axis)?, chart.value.as_deref()?);
-    let course = Course { points, chart, metric, axis };
     let executors: Vec<Executor> =
         chart.lines.iter().filter_map(|name| name.parse().ok()).collect();
-    let mut lines: Vec<(&Executor, Series)> = Vec::new();
+    let (executors_of, xs) = (Vec::new(), BTreeSet::new());
+    let mut course = Course { points, chart, metric, axis, executors: executors_of, xs };
+    let mut series: Vec<Series> = Vec::new();
     for executor in &executors {
-        let seen = lines.iter().filter(|(other, _)| other.engine == executor.engine).count();
+        let seen = course.executors.iter().filter(|other| other.engine == executor.engine).count();
         let fill = Fill::full(charts.hue(&executor.engine));
         // Lines of one engine have its colour and differ in their dashes.
-        let own = course.series(executor, fill, DASHES[seen % DASHES.len()]);
-        lines.extend(own.map(|own| (executor, own)));
+        if let Some(own) = course.series(executor, fill, DASHES[seen % DASHES.len()]) {
+            series.push(own);
+            let values: Vec<u64> = course.values(executor).collect();
+            course.xs.extend(values);
+            course.executors.push(executor);
+        }
     }
-    let xs = lines.iter().flat_map(|(executor, _)| course.values(executor));
-    let xs: BTreeSet<u64> = xs.collect();
-    let executors: Vec<&Executor> = lines.iter().map(|(executor, _)| *executor).collect();
-    let stretches = course.stretches(&executors, &xs);
+    let stretches = course.stretches();
     let crossing = |pair: &[Stretch<'_>]| {
         let [before, after] = pair else { return None };
-        let at = course.meeting(before, after, &xs);
+        let at = course.meeting(before, after);
         let x = course.scaled(at);
-        let y = lines.iter().find(|(of, _)| *of == after.executor)?.1.at(x)?;
+        let place = course.executors.iter().position(|of| *of == after.executor)?;
         let label = format!("from {}: {}", course.label(at), after.executor.strategy);
-        Some((at, Crossing { x, y, label }))
+        Some((at, Crossing { x, y: series[place].at(x)?, label }))
     };
     let (ats, crossings): (Vec<f64>, Vec<Crossing>) =
         stretches.windows(2).filter_map(crossing).unzip();
-    let finding = course.finding(&stretches, &ats, &executors, &xs)?;
-    let marks = xs.iter().map(|x| (course.scaled(*x as f64), course.label(*x as f64))).collect();
-    let form = Form::Lines(Lines {
+    let finding = course.finding(&stretches, &ats)?;
+    let mark = |x: &u64| (course.scaled(*x as f64), course.label(*x as f64));
+    let lines = Lines {
         frame: Frame {
             title: chart.title.clone(),
             axis: chart.axis.clone(),
-            legend: Vec::new(),
             note: chart.note.clone(),
+            ..Frame::default()
         },
         vertical: chart.vertical.clone(),
-        marks,
-        series: lines.into_iter().map(|(_, series)| series).collect(),
+        marks: course.xs.iter().map(mark).collect(),
+        series,
         crossings,
-    });
-    Some((finding, form))
+    };
+    Some((finding, Form::Lines(lines)))
 }
 
-impl Course<'_> {
-    /// The place of a value of the axis.
+impl<'a> Course<'a> {
     fn at(&self, value: u64) -> Place {
         self.chart.place.clone().with(&self.axis.name, value)
     }
@@ -94,7 +97,6 @@ impl Course<'_> {
         if self.axis.pages { page_size(value) } else { units::grouped(value.round() as u64) }
     }
 
-    /// The values of the axis at which an executor was measured.
     fn values(&self, executor: &Executor) -> impl Iterator<Item = u64> {
         let wanted = self.chart.place.at(executor);
         let own = self.points.measured().filter(move |points| points.place.has(&wanted));
@@ -108,10 +110,8 @@ impl Course<'_> {
     /// The line of an executor; `None` with fewer than two points.
     fn series(&self, executor: &Executor, fill: Fill, dashes: &'static [f64]) -> Option<Series> {
         let values: BTreeSet<u64> = self.values(executor).filter(|value| *value > 0).collect();
-        let point = |value: &u64| {
-            Some((self.scaled(*value as f64), Value::from(self.time(executor, *value)?)))
-        };
-        let mut points: Vec<(f64, Value)> = values.iter().filter_map(point).collect();
+        let point = |value: &u64| Some((self.scaled(*value as f64), self.time(executor, *value)?));
+        let mut points: Vec<(f64, Estimate)> = values.iter().filter_map(point).collect();
         points.retain(|point| point.1.median > 0.0);
         let label = executor.strategy.to_string();
         (points.len() > 1).then_some(Series { label, fill, dashes, points, dotted: true })
@@ -119,18 +119,17 @@ impl Course<'_> {
 
     /// Which executor has the shortest time where. Another one begins a stretch only where it is
     /// faster for certain, by the rounds that both were timed in.
-    fn stretches<'b>(&self, executors: &[&'b Executor], xs: &BTreeSet<u64>) -> Vec<Stretch<'b>> {
-        let mut stretches: Vec<Stretch<'b>> = Vec::new();
-        for &from in xs {
+    fn stretches(&self) -> Vec<Stretch<'a>> {
+        let mut stretches: Vec<Stretch<'a>> = Vec::new();
+        for &from in &self.xs {
             let place = self.at(from);
-            let all = executors.iter().copied();
+            let all = self.executors.iter().copied();
             let Some((executor, _)) = fastest(self.points, &place, self.metric, all) else {
                 continue;
             };
             let is_faster = |last: &Stretch<'_>| {
-                last.executor != executor
-                    && ratio(self.points, &place, self.metric, executor, last.executor)
-                        .is_none_or(|judged| judged.verdict == Verdict::Faster)
+                let judged = || self.verdict(from, executor, last.executor);
+                last.executor != executor && judged().is_none_or(|own| own == Verdict::Faster)
             };
             if stretches.last().is_none_or(is_faster) {
                 stretches.push(Stretch { executor, from });
@@ -139,28 +138,27 @@ impl Course<'_> {
         stretches
     }
 
+    /// An executor against another one at a value; `None` without rounds of both.
+    fn verdict(&self, value: u64, of: &Executor, than: &Executor) -> Option<Verdict> {
+        Some(ratio(self.points, &self.at(value), self.metric, of, than)?.verdict)
+    }
+
     /// From which value on the executor of the later stretch is faster.
-    fn meeting(&self, before: &Stretch<'_>, after: &Stretch<'_>, xs: &BTreeSet<u64>) -> f64 {
+    fn meeting(&self, before: &Stretch<'_>, after: &Stretch<'_>) -> f64 {
         let ratio = |value: &u64| {
             let (place, metric) = (self.at(*value), self.metric);
             let judged = ratio(self.points, &place, metric, after.executor, before.executor)?;
             Some((*value, judged.ratio))
         };
-        let ratios: Vec<(u64, Estimate)> = xs.iter().filter_map(ratio).collect();
+        let ratios: Vec<(u64, Estimate)> = self.xs.iter().filter_map(ratio).collect();
         let changes = crossings(&ratios).changes;
         let own = changes.iter().find(|change| change.between.1 == after.from);
         own.map_or(after.from as f64, |change| change.pages)
     }
 
     /// Which executor is the fastest where, with its time at both ends.
-    fn finding(
-        &self,
-        stretches: &[Stretch<'_>],
-        crossings: &[f64],
-        executors: &[&Executor],
-        xs: &BTreeSet<u64>,
-    ) -> Option<String> {
-        let (first, last) = (*xs.first()?, *xs.last()?);
+    fn finding(&self, stretches: &[Stretch<'_>], crossings: &[f64]) -> Option<String> {
+        let (first, last) = (*self.xs.first()?, *self.xs.last()?);
         let (start, end) = (stretches.first()?, stretches.last()?);
         let time = |of: &Stretch<'_>, value| {
             self.time(of.executor, value).map(|call| units::time_short(call.median))
@@ -177,7 +175,7 @@ impl Course<'_> {
             text += &format!(" From about {} on, {strategy} is.", self.label(*at));
         }
         text += &format!(" At {} it takes {}.", self.label(last as f64), time(end, last)?);
-        if crossings.is_empty() && self.dropping_never_wins(start.executor, executors, xs) {
+        if crossings.is_empty() && self.dropping_never_wins(start.executor) {
             text += &format!(" {}", self.chart.never);
         }
         Some(text)
@@ -185,20 +183,13 @@ impl Course<'_> {
 
     /// `true` if an executor restores pages, and none of those that drop them is faster at any of
     /// the values, nor can be.
-    fn dropping_never_wins(
-        &self,
-        than: &Executor,
-        executors: &[&Executor],
-        xs: &BTreeSet<u64>,
-    ) -> bool {
-        let mut dropping = executors.iter().filter(|executor| drops(executor.strategy)).peekable();
-        let loses = |executor: &Executor| {
-            xs.iter().all(|value| {
-                ratio(self.points, &self.at(*value), self.metric, executor, than)
-                    .is_some_and(|judged| judged.verdict != Verdict::Faster)
-            })
+    fn dropping_never_wins(&self, than: &Executor) -> bool {
+        let mut dropping = self.executors.iter().filter(|own| drops(own.strategy)).peekable();
+        let loses = |value: &u64, own: &Executor| {
+            self.verdict(*value, own, than).is_some_and(|verdict| verdict != Verdict::Faster)
         };
-        let has_some = dropping.peek().is_some();
-        !drops(than.strategy) && has_some && dropping.all(|executor| loses(executor))
+        !drops(than.strategy)
+            && dropping.peek().is_some()
+            && dropping.all(|own| self.xs.iter().all(|value| loses(value, own)))
     }
 }

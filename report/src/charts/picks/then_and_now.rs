@@ -1,23 +1,21 @@
 //! Published values beside ours, in the form in which they were published: horizontal bars from
 //! zero, a group for each function. Each side has its own axis, because the machines differ.
 
-use super::super::Form;
 use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
-use super::super::frame::{Frame, Value};
-use super::super::theme::Fill;
-use crate::matrix::{Matrix, Work};
+use super::{Fill, Form, Frame, Matrix, Pick, Work, times};
+use crate::markdown::{code, markdown};
 use crate::tables::charts::{Charts, ThenAndNow};
-use crate::tables::{self, Layout};
-use crate::units;
+use crate::tables::{self, Column, Layout};
+use crate::units::count;
 use anyhow::{Context, Result};
-use touchstone_record::escape::{code, markdown};
+use touchstone_record::Estimate;
 
 /// A function with the published and our value of each column.
 struct Function<'a> {
     of: &'a tables::Row,
-    then: Vec<Option<Value>>,
-    now: Vec<Option<Value>>,
+    then: Vec<Option<Estimate>>,
+    now: Vec<Option<Estimate>>,
 }
 
 /// The sentence and the chart; `None` where none of ours was timed.
@@ -30,62 +28,48 @@ pub(super) fn pick(
     charts: &Charts,
     chart: &ThenAndNow,
     tables: &[Layout],
-) -> Result<Option<(String, Form)>> {
-    let table = tables.iter().find(|table| table.name == chart.table);
-    let table = table.with_context(|| {
-        format!("the chart {} shows the table {}, which is missing", chart.name, chart.table)
-    })?;
+) -> Result<Pick> {
+    let ThenAndNow { name, table: wanted, .. } = chart;
+    let table = tables.iter().find(|table| table.name == *wanted);
+    let missing = || format!("the chart {name} shows the table {wanted}, which is missing");
+    let table = table.with_context(missing)?;
     let find = |heading: &String| {
         let place = table.columns.iter().position(|column| column.heading == *heading);
-        place.with_context(|| {
-            format!(
-                "the chart {} shows the column {heading}, which {} lacks",
-                chart.name, chart.table
-            )
-        })
+        let lacks = || format!("the chart {name} shows the column {heading}, which {wanted} lacks");
+        let place = place.with_context(lacks)?;
+        Ok((place, &table.columns[place]))
     };
-    let columns: Vec<usize> = chart.columns.iter().map(find).collect::<Result<_>>()?;
-    Ok(drawn(matrix, charts, chart, table, &columns))
-}
-
-fn drawn(
-    matrix: &Matrix<'_>,
-    charts: &Charts,
-    chart: &ThenAndNow,
-    table: &Layout,
-    columns: &[usize],
-) -> Option<(String, Form)> {
-    let functions: Vec<Function<'_>> =
-        table.rows.iter().filter_map(|row| function(matrix, chart, table, columns, row)).collect();
-    let shares = |index: usize| {
-        let engine = |column: &usize| &table.columns[*column].executor.engine;
-        let own = columns[..index].iter().filter(|other| engine(other) == engine(&columns[index]));
+    let columns: Vec<(usize, &Column)> = chart.columns.iter().map(find).collect::<Result<_>>()?;
+    let is_shown = |of: &&tables::Row| {
+        chart.cases.contains_key(&of.case) && chart.guests.contains_key(&of.guest)
+    };
+    let functions = table.rows.iter().filter(is_shown).map(|of| {
+        let published = |place: usize| tables::number(of.published.get(place)?);
+        let then = columns.iter().map(|(place, _)| published(*place).map(Estimate::exact));
+        let work = Work::from(of);
+        let now = columns.iter().map(|(_, own)| matrix.time(&own.executor, &work, of.threads));
+        Function { of, then: then.collect(), now: now.collect() }
+    });
+    let is_timed = |function: &Function<'_>| function.now.iter().any(Option::is_some);
+    let functions: Vec<Function<'_>> = functions.filter(is_timed).collect();
+    let Some(finding) = finding(chart, &functions) else { return Ok(None) };
+    let fill = |(index, (_, column)): (usize, &(usize, &Column))| {
+        let engine = &column.executor.engine;
+        let before = columns[..index].iter().filter(|(_, own)| own.executor.engine == *engine);
         // Strategies of one engine have its colour in lighter and lighter tones.
-        [1.0, 0.6, 0.3][own.count().min(2)]
+        Fill { hue: charts.hue(engine), share: [1.0, 0.6, 0.3][before.count().min(2)] }
     };
-    let fills: Vec<Fill> = columns
-        .iter()
-        .enumerate()
-        .map(|(index, column)| Fill {
-            hue: charts.hue(&table.columns[*column].executor.engine),
-            share: shares(index),
-        })
-        .collect();
+    let fills: Vec<Fill> = columns.iter().enumerate().map(fill).collect();
     let bars =
-        |values: &[Option<Value>]| fills.iter().copied().zip(values.iter().copied()).collect();
-    let row = |function: &Function<'_>| Row {
-        label: format!(
-            "{}, {}",
-            chart.cases[&function.of.case],
-            units::count(function.of.threads, "thread")
-        ),
-        panels: vec![bars(&function.then), bars(&function.now)],
+        |values: &[Option<Estimate>]| fills.iter().copied().zip(values.iter().copied()).collect();
+    let row = |Function { of, then, now }: &Function<'_>| Row {
+        label: format!("{}, {}", chart.cases[&of.case], count(of.threads, "thread")),
+        panels: vec![bars(then), bars(now)],
     };
     let group = |own: &[Function<'_>]| Group {
         heading: chart.guests.get(&own[0].of.guest).cloned().unwrap_or_default(),
         rows: own.iter().map(row).collect(),
     };
-    let groups = functions.chunk_by(|a, b| a.of.guest == b.of.guest).map(group);
     let bars = Bars {
         frame: Frame {
             title: chart.title.clone(),
@@ -99,35 +83,9 @@ fn drawn(
             format!("Then: {}", chart.then),
             format!("Now: {}", matrix.book.header.machine.short_cpu()),
         ],
-        groups: groups.collect(),
+        groups: functions.chunk_by(|a, b| a.of.guest == b.of.guest).map(group).collect(),
     };
-    let finding = finding(chart, &functions)?;
-    (bars.rows() > 0).then_some((finding, Form::Bars(bars)))
-}
-
-/// A function of the table; `None` where it is not of the chart or none of ours was timed.
-fn function<'a>(
-    matrix: &Matrix<'_>,
-    chart: &ThenAndNow,
-    table: &Layout,
-    columns: &[usize],
-    of: &'a tables::Row,
-) -> Option<Function<'a>> {
-    if !chart.cases.contains_key(&of.case) || !chart.guests.contains_key(&of.guest) {
-        return None;
-    }
-    let work = Work::from(of);
-    let published = |column: &usize| {
-        let median = tables::number(of.published.get(*column)?)?;
-        Some(Value { median, marked: false })
-    };
-    let ours = |column: &usize| {
-        let executor = &table.columns[*column].executor;
-        matrix.time(executor, &work, of.threads).map(Value::from)
-    };
-    let then: Vec<Option<Value>> = columns.iter().map(published).collect();
-    let now: Vec<Option<Value>> = columns.iter().map(ours).collect();
-    now.iter().any(Option::is_some).then_some(Function { of, then, now })
+    Ok(Some((finding, Form::Bars(bars))))
 }
 
 /// How many times slower the first compared column is than the second, then and now, for the
@@ -139,21 +97,19 @@ fn finding(chart: &ThenAndNow, functions: &[Function<'_>]) -> Option<String> {
     };
     let place = |heading| chart.columns.iter().position(|column| column == heading);
     let (subject, baseline) = (place(first)?, place(last)?);
-    functions.iter().find_map(|function| {
-        let ratio = |values: &[Option<Value>]| {
-            let (subject, baseline) = ((*values.get(subject)?)?, (*values.get(baseline)?)?);
-            Some(super::times(subject, baseline))
+    functions.iter().find_map(|Function { of, then, now }| {
+        let ratio = |values: &[Option<Estimate>]| {
+            Some(times((*values.get(subject)?)?.over((*values.get(baseline)?)?)))
         };
-        let (then, now) = (ratio(&function.then)?, ratio(&function.now)?);
+        let (then, now) = (ratio(then)?, ratio(now)?);
         Some(format!(
-            "{} took {then} as long as {} in {} and takes {now} as long now ({}, {}, \
-             {}).",
+            "{} took {then} as long as {} in {} and takes {now} as long now ({}, {}, {}).",
             code(first),
             code(last),
             markdown(chart.then.split([',', ' ']).next().unwrap_or_default()),
-            markdown(chart.cases.get(&function.of.case)?),
-            markdown(&function.of.guest),
-            units::count(function.of.threads, "thread"),
+            markdown(chart.cases.get(&of.case)?),
+            markdown(&of.guest),
+            count(of.threads, "thread"),
         ))
     })
 }
