@@ -103,9 +103,8 @@ impl Artifact {
     /// # Errors
     ///
     /// [`Error::BadArtifact`] if it was made by another engine, from another guest, for strategies
-    /// of another class, or with another answer to
-    /// [`Config::is_interruptible`]. [`Error::Unsupported`] if calls have to be interruptible and the
-    /// engine cannot stop one.
+    /// of another class, or with another answer to [`Config::is_interruptible`].
+    /// [`Error::Unsupported`] if calls have to be interruptible and the engine cannot stop one.
     pub fn open<T: Any>(
         &self,
         engine: &dyn Engine,

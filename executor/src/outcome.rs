@@ -59,8 +59,9 @@ pub enum TrapKind {
     Interrupted,
     /// The guest executed as many operators as the call's limit of fuel allows.
     OutOfFuel,
-    /// A host function panicked. A call ends with [`Error::HostPanicked`](crate::Error::HostPanicked)
-    /// instead, the instantiation of a module with this trap.
+    /// A host function panicked. A call ends with
+    /// [`Error::HostPanicked`](crate::Error::HostPanicked) instead, the instantiation of a module
+    /// with this trap.
     HostPanic {
         /// Module part of the function's name.
         module: String,

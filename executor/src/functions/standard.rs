@@ -11,7 +11,7 @@ const MODULE: &str = "env";
 /// |---|---|---|
 /// | `ext_allocator_malloc_version_1` | `(size: i32) -> i32` | allocates by the host's allocator |
 /// | `ext_allocator_free_version_1` | `(pointer: i32)` | frees such a block |
-/// | `ext_logging_max_level_version_1` | `() -> i32` | highest level that is logged, 0 off … 5 trace |
+/// | `ext_logging_max_level_version_1` | `() -> i32` | highest level, 0 off … 5 trace |
 /// | `ext_logging_log_version_1` | `(level: i32, target: i64, message: i64)` | logs packed texts |
 /// | `input_len` | `() -> i64` | length of the input that the host keeps |
 /// | `input` | `(pointer: i64)` | copies the input there |

@@ -45,8 +45,8 @@ pub(crate) struct Caged {
 // one value: no method returns one, and what they do return (`Function`,
 // `Table`, `Global`, `WasmValue`) holds none; so all counting happens on the
 // thread that has the value. The host functions are those of `imports.rs`, which
-// capture the desk, numbers and names; the memories are `Lent`, a `Mapping` with
-// its pool. The address is that of the memory in the store.
+// capture the desk, numbers and the configuration's host functions (`Send` and
+// `Sync`); the memories are `Lent`, a `Mapping` with its pool. The address is that of the memory in the store.
 unsafe impl Send for Caged {}
 
 impl Caged {
@@ -82,8 +82,8 @@ impl Caged {
     }
 
     /// Runs a function until it returns or a limit of the call ends it. A panic, as in
-    /// `memory.init` with a negative length, is a trap; the host is lost then, so the instance makes
-    /// no further call.
+    /// `memory.init` with a negative length, is a trap; the host is lost then, so the instance
+    /// makes no further call.
     pub(crate) fn call(
         &mut self,
         function: &Function,

@@ -1,5 +1,5 @@
-//! Memories for Wasmer, through its `Tunables`: Touchstone's or Wasmer's own, whose growth calls can
-//! limit. And the view of a memory's bytes.
+//! Memories for Wasmer, through its `Tunables`: Touchstone's or Wasmer's own, with a limit of their
+//! growth in a call. And the view of a memory's bytes.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;

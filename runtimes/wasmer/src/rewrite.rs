@@ -4,8 +4,8 @@
 //!   exposes the memory, which host functions need. The adapter calls it right after
 //!   instantiation.
 //! * For calls that can be stopped, functions and loops count down a global, and call the host to
-//!   check the clock when it reaches zero. Wasmer can stop a guest only by a count of operators, after
-//!   which the guest cannot continue.
+//!   check the clock when it reaches zero. Wasmer can stop a guest only by a count of operators,
+//!   after which the guest cannot continue.
 
 use std::borrow::Cow;
 use touchstone_executor::Error;
