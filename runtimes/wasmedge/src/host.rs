@@ -102,7 +102,10 @@ impl WaitingGuest {
         let memory = NonNull::new(self.memory())?;
         // SAFETY: the memory is that of the waiting guest, the only one of its slot's instances,
         // and `&mut self` shows that no slice of it exists.
-        unsafe { self.host.as_ref().kept.grow(memory, pages) }
+        unsafe {
+            let host = self.host.as_ref();
+            host.kept.grow(memory, pages, host.state.limits())
+        }
     }
 }
 

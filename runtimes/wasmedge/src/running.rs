@@ -10,7 +10,7 @@ use touchstone_executor::abi::Live;
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{Resetter, Rights};
-use touchstone_executor::{Error, Result, Signature, Trap, Value};
+use touchstone_executor::{EnforcedLimits, Error, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");
@@ -184,10 +184,11 @@ impl Live for Running {
     }
 
     fn grow_memory(&mut self, pages: u32) -> bool {
+        let limits = self.slot.host().limits();
         self.memory.is_some_and(|memory| {
             // SAFETY: the memory is of the slot's instance, and no slice of it is alive while this
             // is borrowed mutably.
-            unsafe { self.slot.grown_pages().grow(memory, pages) }.is_some()
+            unsafe { self.slot.grown_pages().grow(memory, pages, limits) }.is_some()
         })
     }
 
@@ -234,6 +235,12 @@ impl Live for Running {
             *result = from_wasmedge(result.ty(), *found);
         }
         Ok(ended)
+    }
+
+    fn enforced_limits(&self) -> EnforcedLimits {
+        let deadline = self.slot.shared.guest.config.is_interruptible();
+        // No function of WasmEdge's limits tables.
+        EnforcedLimits { deadline, pages: true, ..EnforcedLimits::default() }
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

@@ -16,7 +16,7 @@
 //! whose memory grew and was made smaller again. With a library that fails this, nothing shrinks,
 //! and the instance is replaced after a call that grew its memory.
 
-use crate::api::{self, Ast, Executor, Limits, Memory, Settings, Source, Store};
+use crate::api::{self, Ast, Executor, Memory, Settings, Source, Store};
 use crate::running::start_of;
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 use touchstone_executor::heap::WASM_PAGE;
 use touchstone_executor::memory::{GrowthSteps, HeldMappings, Resetter, Rights};
 use touchstone_executor::probe::peek;
-use touchstone_executor::{Error, Result};
+use touchstone_executor::{Error, Limits, Result};
 use wasmedge_sys::ffi;
 
 /// `WasmEdge::AST::Limit`.
@@ -63,8 +63,9 @@ fn verify(minimum: usize) -> Result<(), &'static str> {
     const ELSEWHERE: &str = "the library keeps the size of a memory elsewhere";
     let known = [0x0123_4567, 0x89ab_cdef];
     // SAFETY: makes limits of our own, which `Limits` deletes.
-    let made =
-        unsafe { Limits::own(ffi::WasmEdge_LimitCreateWithMax(known[0], known[1], false, false)) };
+    let made = unsafe {
+        api::Limits::own(ffi::WasmEdge_LimitCreateWithMax(known[0], known[1], false, false))
+    };
     let made = made.ok_or(NO_MEMORY)?;
     let words = peek(made.as_ptr() as usize, size_of::<LimitRecord>() / size_of::<usize>());
     let found = words.and_then(|words| Some([*words.get(minimum)?, *words.get(minimum + 1)?]));
@@ -203,23 +204,24 @@ impl GrownPages {
     }
 
     /// Grows a memory by `more` zero pages, and returns the old number. `None` if that is more than
-    /// the maximum, the memory keeps its size, the kernel refuses, or too few mappings would be
+    /// the maximum or the limit of the call, the memory keeps its size, the kernel refuses, or too few mappings would be
     /// left to the rest of the process.
     ///
     /// # Safety
     ///
     /// The memory must be of a live instance, always the same one between two calls of
     /// [`forget`](Self::forget), and no slice of it may be alive.
-    pub(crate) unsafe fn grow(&self, memory: Memory, more: u32) -> Option<u32> {
+    pub(crate) unsafe fn grow(&self, memory: Memory, more: u32, limits: Limits) -> Option<u32> {
         // SAFETY: the memory is of a live instance.
         let pages = unsafe { pages(memory) };
         if more == 0 {
             return Some(pages as u32);
         }
-        if self.fixed || !self.hold_growth() {
+        let wanted = pages + u64::from(more);
+        let is_beyond = limits.pages.is_some_and(|limit| wanted > limit.into());
+        if self.fixed || is_beyond || !self.hold_growth() {
             return None;
         }
-        let wanted = pages + u64::from(more);
         let is_kept = wanted as usize * WASM_PAGE <= self.end.get();
         // SAFETY: as for this function; the kept pages were part of the memory before.
         let done = is_kept && unsafe { self.open(memory, pages, wanted) };

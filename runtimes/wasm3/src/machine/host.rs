@@ -29,6 +29,13 @@ pub(super) struct MachineState {
     pub(super) trap: Option<Trap>,
 }
 
+impl MachineState {
+    /// The most pages that the memory may have in the running call.
+    pub(super) fn largest(&self) -> u32 {
+        self.shared.program.largest.min(self.host.limits().pages.unwrap_or(u32::MAX))
+    }
+}
+
 /// The memory of a runtime.
 ///
 /// # Safety
@@ -61,7 +68,7 @@ pub(super) unsafe fn resize(runtime: *mut Runtime, pages: u32) -> bool {
     }
 }
 
-/// Grows a memory; `false`, without a change, if that is refused.
+/// Grows a memory; `false`, without a change, if that is refused or beyond the call's limit.
 ///
 /// # Safety
 ///
@@ -69,14 +76,14 @@ pub(super) unsafe fn resize(runtime: *mut Runtime, pages: u32) -> bool {
 pub(super) unsafe fn grow(runtime: *mut Runtime, state: *mut MachineState, delta: u32) -> bool {
     // SAFETY: both are alive, without references; Wasm3 resizes only memories of its own.
     unsafe {
-        let old = (*runtime).memory.num_pages;
-        let largest = (&(*state).shared).program.largest;
-        let Some(pages) = old.checked_add(delta).filter(|pages| *pages <= largest) else {
-            return false;
-        };
         if delta == 0 {
             return true;
         }
+        let old = (*runtime).memory.num_pages;
+        let largest = (*state).largest();
+        let Some(pages) = old.checked_add(delta).filter(|pages| *pages <= largest) else {
+            return false;
+        };
         match &mut (*state).lent {
             None => resize(runtime, pages),
             Some(lent) => lent.resize(runtime, pages as usize * WASM_PAGE),

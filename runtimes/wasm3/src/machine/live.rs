@@ -3,7 +3,7 @@
 use super::Machine;
 use touchstone_executor::abi::Live;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{Result, Signature, Trap, Value};
+use touchstone_executor::{EnforcedLimits, Result, Signature, Trap, Value};
 
 impl Live for Machine {
     fn memory(&mut self) -> &mut [u8] {
@@ -38,6 +38,23 @@ impl Live for Machine {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
         self.call_numbers(index, params, results)
+    }
+
+    fn enforced_limits(&self) -> EnforcedLimits {
+        EnforcedLimits {
+            deadline: self.shared.guest.config.is_interruptible(),
+            fuel: false,
+            pages: true,
+            table_entries: true,
+        }
+    }
+
+    fn begin_limits(&mut self) -> Result<()> {
+        self.limit_growth()
+    }
+
+    fn end_limits(&mut self) {
+        self.end_limits_of_growth();
     }
 
     fn signature(&self, index: u32) -> Option<&Signature> {

@@ -23,6 +23,7 @@ mod environment;
 mod host;
 pub(crate) mod layout;
 mod lent;
+mod limits;
 mod live;
 mod scratch;
 mod snapshot;
@@ -90,6 +91,8 @@ pub(crate) struct Machine {
     broken: bool,
     /// Runs that were followed by a reset.
     runs: u32,
+    /// The maximum of each table, while a call has a lower one.
+    largest_tables: Vec<u32>,
 }
 
 impl Machine {
@@ -153,6 +156,7 @@ impl Machine {
             functions,
             broken: false,
             runs: 0,
+            largest_tables: Vec::new(),
         };
         machine.link().map_err(failed)?;
         if program.eager {
