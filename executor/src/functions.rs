@@ -53,6 +53,7 @@ impl HostFunction {
     }
 
     /// Its type.
+    #[inline]
     #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.signature

@@ -88,6 +88,7 @@ pub enum Value {
 
 impl Value {
     /// A zero of the type, or null.
+    #[inline]
     #[must_use]
     pub const fn zero(ty: ValueType) -> Self {
         match ty {
@@ -102,6 +103,7 @@ impl Value {
     }
 
     /// Its type.
+    #[inline]
     #[must_use]
     pub const fn ty(self) -> ValueType {
         match self {
@@ -151,6 +153,7 @@ impl Value {
 
 impl Reference {
     /// The reference that is null in this case.
+    #[inline]
     #[must_use]
     pub const fn null_if(is_null: bool) -> Self {
         if is_null { Self::Null } else { Self::Opaque }

@@ -1,10 +1,11 @@
 //! Host functions as a guest calls them.
 
-use crate::Value;
 use crate::functions::{HostCall, HostFunction};
 use crate::host::HostState;
 use crate::outcome::{Trap, TrapKind};
+use crate::{Signature, Value};
 use smallvec::SmallVec;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A guest that waits for a host function.
@@ -34,6 +35,9 @@ pub trait HostCaller {
 /// Values of a call: few enough that they rarely need an allocation.
 pub type Values = SmallVec<[Value; 4]>;
 
+/// Parameters and results of a call that need no allocation.
+const INLINE: usize = 8;
+
 /// Calls a host function. `params` are values of its types, `give` gets each result with its place.
 /// No panic leaves it.
 ///
@@ -47,7 +51,49 @@ pub fn answer(
     params: impl IntoIterator<Item = Value>,
     give: impl FnMut(usize, Value),
 ) -> Result<(), Trap> {
-    answer_values(guest, function, params.into_iter().collect(), give)
+    let Signature { params: types, results } = function.signature();
+    let all = types.len() + results.len();
+    if all > INLINE {
+        return answer_many(guest, function, params, give);
+    }
+    // Filled in their place, and only as far as needed: a call takes a few nanoseconds.
+    let mut places = [const { MaybeUninit::uninit() }; INLINE];
+    let mut given = 0;
+    if all > 0 {
+        let (params_places, results_places) = places.split_at_mut(types.len());
+        params.into_iter().for_each(|value| {
+            if let Some(place) = params_places.get_mut(given) {
+                place.write(value);
+            }
+            given += 1;
+        });
+        for place in params_places.iter_mut().skip(given) {
+            place.write(Value::I32(0));
+        }
+        for (place, ty) in results_places.iter_mut().zip(results) {
+            place.write(Value::zero(*ty));
+        }
+    }
+    // SAFETY: the first of them, one for each parameter and result, are filled.
+    let values = unsafe { &mut *(&raw mut places[..all] as *mut [Value]) };
+    let (params, results) = values.split_at_mut(types.len());
+    // A function that gets another number of values sees none, and refuses the call.
+    let seen = if given == types.len() { given } else { 0 };
+    run(guest, function, (&mut params[..seen], results), give)
+}
+
+/// The same with more values than usual.
+#[cold]
+fn answer_many(
+    guest: &mut impl HostCaller,
+    function: &HostFunction,
+    params: impl IntoIterator<Item = Value>,
+    mut give: impl FnMut(usize, Value),
+) -> Result<(), Trap> {
+    let values = params.into_iter().collect();
+    // Code of its own, so that of few values is not divided.
+    let give: &mut dyn FnMut(usize, Value) = &mut give;
+    answer_values(guest, function, values, give)
 }
 
 /// The same with values that are collected already.
@@ -60,15 +106,28 @@ pub fn answer_values(
     guest: &mut impl HostCaller,
     function: &HostFunction,
     mut values: Values,
-    mut give: impl FnMut(usize, Value),
+    give: impl FnMut(usize, Value),
 ) -> Result<(), Trap> {
     let count = values.len();
     values.extend(function.signature().results.iter().map(|ty| Value::zero(*ty)));
-    let (params, results) = values.split_at_mut(count);
-    let ended = catch_unwind(AssertUnwindSafe(|| {
-        function.run(&mut HostCall::new(guest, function, params, results))
-    }));
-    ended.unwrap_or_else(|panic| Err(panicked(function, panic)))?;
+    run(guest, function, values.split_at_mut(count), give)
+}
+
+#[inline]
+fn run(
+    guest: &mut impl HostCaller,
+    function: &HostFunction,
+    (params, results): (&mut [Value], &mut [Value]),
+    mut give: impl FnMut(usize, Value),
+) -> Result<(), Trap> {
+    let mut call = HostCall::new(guest, function, params, results);
+    // Boxed, because the result of code that may panic is moved.
+    let ended = catch_unwind(AssertUnwindSafe(|| function.run(&mut call).map_err(Box::new)));
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(trap)) => return Err(*trap),
+        Err(panic) => return Err(panicked(function, panic)),
+    }
     for (place, result) in results.iter().enumerate() {
         give(place, *result);
     }

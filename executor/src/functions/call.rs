@@ -34,6 +34,7 @@ impl<'a> HostCall<'a> {
     }
 
     /// The parameters.
+    #[inline]
     #[must_use]
     pub fn params(&self) -> &'a [Value] {
         self.params

@@ -14,7 +14,8 @@ use time::LIMIT;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy, TrapKind,
+    Config, Functions, HostCall, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy,
+    TrapKind,
 };
 
 const SCENARIO: &str = "TOUCHSTONE_SCENARIO";
@@ -91,6 +92,7 @@ fn scenarios() {
                 fault();
             });
         }
+        "a fault behind the memory of a waiting guest" => read_beyond(),
         "an exhausted stack of the host's" => {
             trap_on_threads();
             println!("{}", exhaust(1));
@@ -148,7 +150,11 @@ fn others_that_live_by_faults_go_on_whoever_came_first() {
 
 #[test]
 fn a_fault_that_is_no_guests_still_ends_the_process() {
-    for scenario in ["a fault of the host's", "a fault in a host function"] {
+    for scenario in [
+        "a fault of the host's",
+        "a fault in a host function",
+        "a fault behind the memory of a waiting guest",
+    ] {
         let (status, errors) = run(scenario);
         assert_eq!(status.signal(), Some(libc::SIGSEGV), "{scenario}: {status}: {errors}");
     }
@@ -266,6 +272,29 @@ fn call_logging(work: &'static (dyn Fn() + Sync)) {
         ..Config::default()
     };
     let outcome = log_once(&*compiled(), &config);
+    println!("{outcome:?}");
+}
+
+/// Reads at an address where the guest's own access would be a trap.
+fn read_beyond() {
+    let text = r#"(module (import "env" "read" (func $read)) (memory (export "memory") 1)
+        (func (export "f") (call $read)))"#;
+    let guest =
+        GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap();
+    let mut functions = Functions::none();
+    functions.wrap("env", "read", |call: &mut HostCall<'_>| {
+        let end = call.memory().as_mut_ptr_range().end;
+        // SAFETY: there is none: this ends the process, which is what is tested.
+        unsafe { end.read_volatile() };
+        Ok(())
+    });
+    let config = Config { functions, ..Config::default() };
+    let strategy = Strategy::new(InstanceFrom::Recreate, MemoryFrom::Segments);
+    let engine = compiled();
+    let artifact = engine.compile(&guest, strategy, &config).unwrap();
+    let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
+    let export = module.export("f", Abi::Plain).unwrap();
+    let outcome = module.new_instance().unwrap().call(export, b"", &mut Vec::new());
     println!("{outcome:?}");
 }
 

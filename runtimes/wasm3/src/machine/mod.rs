@@ -178,15 +178,17 @@ impl Machine {
     fn link(&mut self) -> Result<(), String> {
         let shared = Arc::clone(&self.shared);
         let functions = shared.guest.functions.iter();
-        let guests = functions.map(|function| (host::CALL, (&raw const **function).cast()));
+        let is_timed = shared.guest.config.is_interruptible();
+        let call = if is_timed { host::TIMED_CALL } else { host::CALL };
+        let guests = functions.map(|function| (call, (&raw const **function).cast()));
         let own = shared.program.added.iter().map(|added| match added {
             Added::Grow => (host::GROW, std::ptr::null()),
             Added::Clock => (host::CHECK, std::ptr::null()),
         });
         for (index, (enter, data)) in guests.chain(own).enumerate() {
             let name = import_name(index);
-            // SAFETY: the module is loaded; the state owns the functions (rule 1), which `CALL`
-            // expects. Without a signature Wasm3 uses the module's.
+            // SAFETY: the module is loaded; the state owns the functions (rule 1), which the
+            // calls expect. Without a signature Wasm3 uses the module's.
             let result = unsafe {
                 ffi::m3_LinkRawFunctionEx(
                     self.handle.module.cast(),
