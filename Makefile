@@ -49,6 +49,13 @@ test: setup $(TOOLS) ## run all tests on every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor -p touchstone-guest -p touchstone-memory
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES),systems
 
+# A package outside the workspace, with the versions of this one.
+embedder: setup $(NEEDED) ## build and test the host outside the project, on all engines
+	cp Cargo.lock examples/embedder/Cargo.lock
+	cd examples/embedder && $(CARGO) test --release --features=all --target-dir ../../target/embedder
+	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example plugin_host
+	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example node wasmtime instance_reuse_tracked 3
+
 fuzz: setup $(NEEDED) ## run the fuzz tests for FUZZ_SECONDS from FUZZ_SEED on, or only on module FUZZ_INDEX
 	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-fuzz-targets \
 	  fuzz -- --ignored --nocapture)
