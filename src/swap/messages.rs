@@ -101,7 +101,7 @@ impl Ready {
         })
     }
 
-    /// Prepares a method for the kinds of messages of a file: see [`file`].
+    /// Prepares a method for the kinds of messages of a file: see [`file()`].
     ///
     /// # Errors
     ///
