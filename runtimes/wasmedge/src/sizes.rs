@@ -204,8 +204,8 @@ impl GrownPages {
     }
 
     /// Grows a memory by `more` zero pages, and returns the old number. `None` if that is more than
-    /// the maximum or the limit of the call, the memory keeps its size, the kernel refuses, or too few mappings would be
-    /// left to the rest of the process.
+    /// the maximum or the limit of the call, the memory keeps its size, the kernel refuses, or too
+    /// few mappings would be left to the rest of the process.
     ///
     /// # Safety
     ///
