@@ -50,11 +50,8 @@ pub struct Answer {
     round: Option<Round>,
 }
 
-/// Serves as one side of a comparison until the parent closes the connection.
-///
-/// # Errors
-///
-/// When the parent is gone.
+/// Serves as one side of a comparison until the parent closes the connection. Fails if the parent
+/// is gone.
 pub fn serve_side(
     mut parent: Parent<ToSide, FromSide>,
     cases: &[Case],

@@ -43,11 +43,8 @@ pub struct Limits {
 }
 
 /// Starts a process by a command which calls [`serve`], and waits for its answer. A process that
-/// takes more than its limits is ended. `progress` gets what it says on the way.
-///
-/// # Errors
-///
-/// When a process cannot be watched.
+/// takes more than its limits is ended. `progress` gets what it says on the way. Fails if a process
+/// cannot be watched.
 pub fn ask<Q, P, A>(
     question: &Q,
     command: Command,
@@ -88,11 +85,8 @@ where
 }
 
 /// Serves as a process: hears the question, and says what `answer` makes of it. `answer` gets a
-/// function for messages on the way.
-///
-/// # Errors
-///
-/// When the parent is gone, or asks for something that there is not.
+/// function for messages on the way. Fails if the parent is gone, or asks for something that there
+/// is not.
 pub fn serve<Q, P, A>(
     mut parent: Parent<Q, FromProcess<P, A>>,
     answer: impl FnOnce(&Q, &mut dyn FnMut(P)) -> Result<Result<A, Refused>>,
@@ -112,7 +106,6 @@ where
 }
 
 /// Memory that is available on this machine, bytes; 8 GiB if the kernel does not say.
-#[must_use]
 pub fn available_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     proc::kib(&text, "MemAvailable").map_or(8 << 30, |kib| kib << 10)

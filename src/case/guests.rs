@@ -55,11 +55,7 @@ impl Guests {
         Self::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built"))
     }
 
-    /// The list of the guests' digests.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
+    /// The list of the guests' digests. Fails if it cannot be read.
     pub fn list(&self) -> Result<String> {
         let list = self.folder.join("SHA256SUMS");
         read_text(&list).with_context(|| format!("cannot read the digests in {list}"))

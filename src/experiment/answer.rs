@@ -13,11 +13,8 @@ use touchstone_executor::MeasuredEngine;
 /// The message to a process: the experiment, the question and its terms.
 pub(super) type Ask = (String, Question, Terms);
 
-/// Serves as a process: answers what the parent asks.
-///
-/// # Errors
-///
-/// When this process has no parent that asks, or it asks for what there is not.
+/// Serves as a process: answers what the parent asks. Fails if this process has no parent that
+/// asks, or it asks for what there is not.
 pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     let parent = Parent::<Ask, FromProcess<Said, ()>>::join()?;
     let parent = parent.context("--worker is for this program's own use")?;

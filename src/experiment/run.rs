@@ -47,11 +47,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The executors, or names, that the filter selects.
-    ///
-    /// # Errors
-    ///
-    /// When it selects none.
+    /// The executors, or names, that the filter selects. Fails if it selects none.
     pub fn select<T>(
         &self,
         things: impl IntoIterator<Item = T>,
@@ -61,14 +57,12 @@ impl Asked {
     }
 
     /// The values of a dimension: those that are asked for, or the declared ones.
-    #[must_use]
     pub fn values(&self, experiment: &Experiment, dimension: &str) -> Vec<Coordinate> {
         let declared = || experiment.dimension(dimension).map(|own| own.values.clone());
         self.values.get(dimension).cloned().or_else(declared).unwrap_or_default()
     }
 
     /// The numbers of a dimension.
-    #[must_use]
     pub fn numbers(&self, experiment: &Experiment, dimension: &str) -> Vec<u64> {
         let values = self.values(experiment, dimension).into_iter();
         values
@@ -117,11 +111,8 @@ impl<'a> Session<'a> {
     }
 
     /// The digest of the questions, and of the options and data on which the answers depend. A run
-    /// with another digest does not go on with the answers of this one.
-    ///
-    /// # Errors
-    ///
-    /// When the questions cannot be planned, or a data file cannot be read.
+    /// with another digest does not go on with the answers of this one. Fails if the questions
+    /// cannot be planned, or a data file cannot be read.
     pub fn digest(&self) -> Result<String> {
         self.digest_of(&self.plan()?)
     }
@@ -154,11 +145,8 @@ impl<'a> Session<'a> {
 }
 
 /// Asks every question and replaces the records in a file when all are answered. A run of the same
-/// questions that was killed goes on where it was.
-///
-/// # Errors
-///
-/// When nothing is selected, or a record cannot be written.
+/// questions that was killed goes on where it was. Fails if nothing is selected, or a record cannot
+/// be written.
 pub fn run(
     mut session: Session<'_>,
     sampling: Sampling,
@@ -330,11 +318,8 @@ impl Answers<'_> {
     }
 }
 
-/// Asks the questions that the lines of a file do not answer, and adds the answers to it.
-///
-/// # Errors
-///
-/// When nothing is selected, or a record cannot be written.
+/// Asks the questions that the lines of a file do not answer, and adds the answers to it. Fails if
+/// nothing is selected, or a record cannot be written.
 pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
     let all = session.plan()?;
     let mut answered = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();

@@ -29,11 +29,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The built-in cases and guests, with the engines.
-    ///
-    /// # Errors
-    ///
-    /// When the cases cannot be read.
+    /// The built-in cases and guests, with the engines. Fails if the cases cannot be read.
     pub(super) fn new(
         experiment: Experiment,
         engines: &[Arc<dyn MeasuredEngine>],
@@ -43,18 +39,13 @@ impl Host {
         Ok(Self { experiment, cases, engines: engines.to_vec(), guests, stop })
     }
 
-    /// The engine of a name.
-    ///
-    /// # Errors
-    ///
-    /// When this build has none.
+    /// The engine of a name. Fails if this build has none.
     pub fn engine(&self, name: &str) -> Result<&Arc<dyn MeasuredEngine>> {
         let engine = self.engines.iter().find(|engine| engine.id() == name);
         engine.ok_or_else(|| anyhow::anyhow!("this build has no engine {name}"))
     }
 
     /// A question for each engine that the filter selects under each of some strategies.
-    #[must_use]
     pub fn executors(&self, asked: &Asked, strategies: &[Strategy]) -> Vec<Question> {
         let all = self.engines.iter();
         let all = all.flat_map(|engine| {
@@ -66,18 +57,14 @@ impl Host {
         own.map(question).collect()
     }
 
-    /// The engine and the strategy of a question.
-    ///
-    /// # Errors
-    ///
-    /// When it names none, or this build has no such engine.
+    /// The engine and the strategy of a question. Fails if it names none, or this build has no such
+    /// engine.
     pub fn executor(&self, question: &Question) -> Result<(Arc<dyn MeasuredEngine>, Strategy)> {
         let executor = question.place.executor().context("the question names no executor")?;
         Ok((Arc::clone(self.engine(&executor.engine)?), executor.strategy))
     }
 
     /// A point of the experiment.
-    #[must_use]
     pub fn point(&self, place: Place, process: u32) -> Point {
         Point::new(&self.experiment.name, place, process)
     }
@@ -105,7 +92,6 @@ impl Default for Question {
 
 impl Question {
     /// The process of points that have no other number.
-    #[must_use]
     pub fn number(&self) -> u32 {
         self.process.unwrap_or(0)
     }
@@ -165,7 +151,6 @@ pub enum Said {
 
 impl Said {
     /// Says a point.
-    #[must_use]
     pub fn point(point: Point) -> Self {
         Self::Found(Box::new(Line::Point(Box::new(point))))
     }
@@ -176,18 +161,11 @@ pub type Say<'a> = dyn FnMut(Said) + 'a;
 
 /// The part of an experiment that is its own.
 pub trait Workload: Sync {
-    /// The questions of a run.
-    ///
-    /// # Errors
-    ///
-    /// When a data file is wrong or nothing is selected.
+    /// The questions of a run. Fails if a data file is wrong or nothing is selected.
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned>;
 
-    /// Answers a question: says each point and setup that it finds.
-    ///
-    /// # Errors
-    ///
-    /// When something is asked for that there is not.
+    /// Answers a question: says each point and setup that it finds. Fails if something is asked for
+    /// that there is not.
     fn answer(
         &self,
         host: Host,

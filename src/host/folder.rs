@@ -43,11 +43,7 @@ struct Listed {
 }
 
 impl Folder {
-    /// Lists a folder. Its files are not opened.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
+    /// Lists a folder. Its files are not opened. Fails if it cannot be read.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let unreadable = || format!("cannot read the folder {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -35,12 +35,8 @@ pub struct Offer<'a> {
     pub most: Most,
 }
 
-/// The executors among `engines`, the preferred one first: of one engine or of one strategy,
-/// where they are named.
-///
-/// # Errors
-///
-/// When this build has no engine of that name.
+/// The executors among `engines`, the preferred one first: of one engine or of one strategy, where
+/// they are named. Fails if this build has no engine of that name.
 pub fn executors(
     engines: &[Arc<dyn MeasuredEngine>],
     engine: Option<&str>,
@@ -73,11 +69,8 @@ pub fn executors(
 
 impl Offer<'_> {
     /// The catalogue of the host; nothing of it is loaded yet. Files that cannot be used are named
-    /// on standard error while the host serves.
-    ///
-    /// # Errors
-    ///
-    /// When a folder cannot be read, or there is no contract.
+    /// on standard error while the host serves. Fails if a folder cannot be read, or there is no
+    /// contract.
     pub fn catalogue(self) -> Result<Catalogue> {
         let contracts = Folder::open(self.contracts)?;
         if contracts.is_empty() {

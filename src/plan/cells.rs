@@ -206,7 +206,6 @@ fn lacks_init(error: &anyhow::Error) -> bool {
 }
 
 /// A refusal of every cell of an engine on a case.
-#[must_use]
 pub fn refusal(engine: &dyn MeasuredEngine, status: Status, reason: String) -> Refusal {
     Refusal {
         engine: engine.id().to_owned(),

@@ -30,7 +30,6 @@ impl Filter {
     }
 
     /// The regular expression; `None` for everything.
-    #[must_use]
     pub fn text(&self) -> Option<String> {
         match self {
             Self::All => None,

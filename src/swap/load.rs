@@ -42,12 +42,8 @@ pub struct UnderLoad {
 }
 
 /// Makes threads call while the module is replaced, and then for the same time without
-/// replacements. The kinds alternate.
-///
-/// # Errors
-///
-/// [`Refused`] when a replacement cannot be loaded; another error when a thread cannot be
-/// started. Failed calls are counted, not errors.
+/// replacements. The kinds alternate. Fails with [`Refused`] if a replacement cannot be loaded;
+/// another error when a thread cannot be started. Failed calls are counted, not errors.
 pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
     let place = Arc::new(Place {
         generation: AtomicU64::new(0),

@@ -22,11 +22,8 @@ pub struct Kind {
     pub expected: Arc<[u8]>,
 }
 
-/// The two kinds of two cases, on the first guest of each.
-///
-/// # Errors
-///
-/// When a guest is missing or cannot be hosted, or an input cannot be made.
+/// The two kinds of two cases, on the first guest of each. Fails if a guest is missing or cannot be
+/// hosted, or an input cannot be made.
 pub fn kinds(cases: [&Arc<Case>; 2], guests: &mut Guests) -> anyhow::Result<Arc<[Kind; 2]>> {
     let mut kind = |case: &Arc<Case>| {
         let guest = guests.of_case(case, &case.guests[0])?;
@@ -70,12 +67,8 @@ pub(super) struct Loaded {
 }
 
 impl Ready {
-    /// Compiles both modules, unless the lab has their artifacts, and probes the strategy on
-    /// each.
-    ///
-    /// # Errors
-    ///
-    /// When the engine does not support the method, or a module cannot be loaded.
+    /// Compiles both modules, unless the lab has their artifacts, and probes the strategy on each.
+    /// Fails if the engine does not support the method, or a module cannot be loaded.
     pub fn new(
         method: Method,
         engine: &Arc<dyn MeasuredEngine>,
@@ -101,11 +94,8 @@ impl Ready {
         })
     }
 
-    /// Prepares a method for the kinds of messages of a file: see [`file()`].
-    ///
-    /// # Errors
-    ///
-    /// When the file or a guest of it is wrong.
+    /// Prepares a method for the kinds of messages of a file: see [`file`]. Fails if the file or a
+    /// guest of it is wrong.
     pub fn of_file(
         method: Method,
         engine: &Arc<dyn MeasuredEngine>,
@@ -163,11 +153,8 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Loads what the method keeps, and sends a message of each kind.
-    ///
-    /// # Errors
-    ///
-    /// When a module cannot be loaded or gives a wrong answer.
+    /// Loads what the method keeps, and sends a message of each kind. Fails if a module cannot be
+    /// loaded or gives a wrong answer.
     pub fn new(ready: Ready) -> Result<Self, Refused> {
         let method = ready.method;
         let mut messages = Self { ready, live: [None, None], loaded: [None, None], last: 1 };
@@ -181,17 +168,12 @@ impl Messages {
     }
 
     /// The kind of the last message.
-    #[must_use]
     pub fn last(&self) -> usize {
         self.last
     }
 
-    /// Sends a message and compares the answer. Changes the module first if the last message was
-    /// of the other kind.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be loaded or the answer is wrong.
+    /// Sends a message and compares the answer. Changes the module first if the last message was of
+    /// the other kind. Fails if the module cannot be loaded or the answer is wrong.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
         self.turn_to(kind)?;
         match (&self.loaded[kind], &mut self.live[kind]) {
@@ -200,11 +182,8 @@ impl Messages {
         }
     }
 
-    /// Sends another message of a kind than its case has, as [`Self::send`] does.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Self::send`].
+    /// Sends another message of a kind than its case has, as [`Self::send`] does. Fails as
+    /// [`Self::send`].
     pub fn send_other(
         &mut self,
         kind: usize,

@@ -44,17 +44,13 @@ struct File {
 }
 
 /// The path of the messages: that of a given file, or of `benches/swap.toml` in the project.
-#[must_use]
 pub fn file(given: Option<&Path>) -> PathBuf {
     let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml");
     given.map_or_else(own, Path::to_owned)
 }
 
-/// Reads the file. It may name only `cases`.
-///
-/// # Errors
-///
-/// When the file cannot be read or is wrong; the message names it.
+/// Reads the file. It may name only `cases`. Fails if the file cannot be read or is wrong; the
+/// message names it.
 pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
     let file = data::read(path, "the swap plan")?;
     parse(file, cases).with_context(|| format!("the swap plan {} is invalid", path.display()))
@@ -85,7 +81,6 @@ fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
 pub type LeftOut = (Arc<dyn MeasuredEngine>, String);
 
 /// The engines whose modules are swapped, and those that are left out.
-#[must_use]
 pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>, Vec<LeftOut>) {
     let (mut engines, mut left_out) = (Vec::new(), Vec::new());
     for engine in all {
@@ -109,7 +104,6 @@ pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>
 impl SwapPlan {
     /// The comparisons of one engine, each with its method: every method with the same messages
     /// sorted by kind, and with recompiling. Unsupported methods are refused with the reason.
-    #[must_use]
     pub fn compares(
         &self,
         engine: &Arc<dyn MeasuredEngine>,

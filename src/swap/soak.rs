@@ -12,11 +12,7 @@ const LOOKS: u64 = 10;
 
 /// Makes `swaps` swaps, each with a message of the other kind, and reads the resident memory
 /// meanwhile: `look` gets the swaps so far and KiB. The first point is after 1000 swaps, or after a
-/// tenth of fewer than 10,000.
-///
-/// # Errors
-///
-/// When a module cannot be loaded or an answer is wrong.
+/// tenth of fewer than 10,000. Fails if a module cannot be loaded or an answer is wrong.
 pub fn soak(ready: Ready, swaps: u64, mut look: impl FnMut(u64, u64)) -> Result<(), Refused> {
     let mut messages = Messages::new(ready)?;
     let mut looks: Vec<u64> = (1..=LOOKS).map(|part| swaps * part / LOOKS).collect();

@@ -22,11 +22,8 @@ enum Told {
     Failed(String),
 }
 
-/// Serves as the server of the pipeline, until the parent ends this process.
-///
-/// # Errors
-///
-/// When this process has no parent that asks for it.
+/// Serves as the server of the pipeline, until the parent ends this process. Fails if this process
+/// has no parent that asks for it.
 pub(crate) fn serve() -> Result<()> {
     let parent = Parent::<Places, Told>::join()?;
     let mut parent = parent.context("--pipeline-server is for this program's own use")?;

@@ -89,11 +89,8 @@ impl Row {
         &self.ask
     }
 
-    /// Requests a second that the host answers in a closed loop.
-    ///
-    /// # Errors
-    ///
-    /// When the host ended or gives wrong answers only.
+    /// Requests a second that the host answers in a closed loop. Fails if the host ended or gives
+    /// wrong answers only.
     pub(super) fn capacity(&mut self, turn: &Turn) -> Result<f64> {
         let _pinned = pinned();
         if !self.is_warm {
@@ -103,11 +100,7 @@ impl Row {
         self.closed(turn)
     }
 
-    /// An open loop at a share of a number of requests a second.
-    ///
-    /// # Errors
-    ///
-    /// When the host ended.
+    /// An open loop at a share of a number of requests a second. Fails if the host ended.
     pub(super) fn load(&mut self, turn: &Turn, share: Share, seed: u64) -> Result<Load> {
         let _pinned = pinned();
         let Share { percent, capacity } = share;

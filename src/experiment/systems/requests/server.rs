@@ -63,11 +63,8 @@ pub(super) enum FromHost {
     Refused(Status, String),
 }
 
-/// Serves as a host of another run, until that run ends it.
-///
-/// # Errors
-///
-/// When the parent is gone, or the host cannot listen.
+/// Serves as a host of another run, until that run ends it. Fails if the parent is gone, or the
+/// host cannot listen.
 pub(crate) fn serve(
     cases: &[Case],
     engines: &[Arc<dyn MeasuredEngine>],

@@ -41,11 +41,7 @@ pub(super) fn default_file() -> PathBuf {
 }
 
 impl Selection {
-    /// Reads the file.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or is wrong; the message names it.
+    /// Reads the file. Fails if the file cannot be read or is wrong; the message names it.
     pub(super) fn load(path: &Path, experiment: &Experiment) -> Result<Self> {
         let file: Self = data::read(path, "the selection of resets")?;
         let checked = file.check(experiment);
@@ -89,11 +85,8 @@ impl Selection {
     }
 
     /// The points: those of the file, or those that are asked for in their place. A tenth of fewer
-    /// than ten pages is no page: such points are left out.
-    ///
-    /// # Errors
-    ///
-    /// When a number of pages is out of range, or no point remains.
+    /// than ten pages is no page: such points are left out. Fails if a number of pages is out of
+    /// range, or no point remains.
     pub(super) fn points(&self, experiment: &Experiment, asked: &Asked) -> Result<Vec<Place>> {
         let own;
         let lists = if asked.values.is_empty() {

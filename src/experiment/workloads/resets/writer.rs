@@ -82,9 +82,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// # Errors
-    ///
-    /// When the runtime cannot make the instance.
+    /// Fails if the runtime cannot make the instance.
     pub(super) fn new(opened: &Opened, order: Order, looks: &Arc<AtomicBool>) -> Result<Self> {
         Ok(Self {
             opened: opened.clone(),
