@@ -1,12 +1,10 @@
 //! Experiments: what all of them share. A declaration in `benches/experiments` names dimensions
 //! and metrics, a [`Workload`] measures them. Each question has a process of its own.
 
-mod answer;
 mod run;
 mod workload;
 
-pub use answer::serve;
-pub use run::{Asked, Ran, Session, go_on, run};
+pub use run::{Asked, Ran, Session, go_on, run, serve};
 pub use workload::{Host, Planned, Question, Said, Say, Terms, Workload};
 
 include!(concat!(env!("OUT_DIR"), "/workloads.rs"));

@@ -1,6 +1,7 @@
-//! The side of the command: asks every question and records the answers.
+//! The side of the command, which asks every question and records the answers, and the side of the
+//! processes that answer.
 
-use super::answer::Ask;
+use super::workload;
 use super::workload::{Host, Planned, Question, Said, Terms, Workload};
 use crate::case::{self, Guests};
 use crate::files::read_whole;
@@ -11,17 +12,33 @@ use crate::record::{
     Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, Status,
     load,
 };
-use crate::run::{digest_of, going_on, header, starting_again};
-use crate::solo::{self, Asked as Ended, Limits};
+use crate::run::{digest_of, going_on, goes_on, header, starting_again};
+use crate::solo::{self, Limits};
 use crate::supervise::{Stop, this_program};
 use crate::terminal::complain;
 use crate::terminal::progress::Progress;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::{MeasuredEngine, Scratch};
+
+/// The message to a process: the experiment, the question and its terms.
+type Ask = (String, Question, Terms);
+
+/// Serves as a process: answers what the parent asks. Fails if this process has no parent that
+/// asks.
+pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
+    solo::serve("--worker", |(name, question, terms): &Ask, say| {
+        let experiment = experiments.iter().find(|own| own.name == *name);
+        let experiment = experiment.context("there is no such experiment")?.clone();
+        let workload = workload(name).context("this build cannot measure it")?;
+        probe::calibrated(terms.probe_ns);
+        let host = Host::new(experiment, engines, Stop::default())?;
+        workload.answer(host, question, terms, say)
+    })
+}
 
 /// The options of the command line.
 #[derive(Debug, Default)]
@@ -111,8 +128,7 @@ impl<'a> Session<'a> {
     }
 
     /// The digest of the questions, and of the options and data on which the answers depend. A run
-    /// with another digest does not go on with the answers of this one. Fails if the questions
-    /// cannot be planned, or a data file cannot be read.
+    /// with another digest does not go on with the answers of this one.
     pub fn digest(&self) -> Result<String> {
         self.digest_of(&self.plan()?)
     }
@@ -128,6 +144,16 @@ impl<'a> Session<'a> {
         }
         let guests = Guests::built().list()?;
         digest_of(&(own, guests, seed.unwrap_or_default(), rounds, small, stall, memory))
+    }
+
+    /// The header of a run with a seed.
+    fn header(&mut self, sampling: &Sampling, seed: u64) -> Result<Header> {
+        self.asked.seed = Some(seed);
+        let all = self.plan()?;
+        let works = all.iter().flat_map(|(_, _, planned)| planned.works.clone()).collect();
+        let plan = Plan { works, ..Plan::default() };
+        let header = header(Sampling { seed, ..sampling.clone() }, self.engines, &plan);
+        Ok(Header { questions: self.digest_of(&all)?, ..header })
     }
 
     fn terms(&self, artifacts: &Path) -> Terms {
@@ -154,86 +180,57 @@ pub fn run(
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<(Ran, Replacement)> {
     let given = session.asked.seed;
-    session.asked.seed = Some(sampling.seed);
     // An invalid option is reported before a file is touched.
-    let mut all = session.plan()?;
+    let ours = session.header(&sampling, sampling.seed)?;
     let (mut file, before) = Replacement::go_on(path)?;
-    let mut answered = None;
-    if let Some((header, lines)) = before
-        && is_alike(&header, &sampling, given, &session)
-    {
-        session.asked.seed = Some(header.sampling.seed);
-        let again = session.plan()?;
-        if works(&again) == header.works && session.digest_of(&again)? == header.questions {
+    let before = before.filter(|(old, _)| given.is_none_or(|seed| seed == old.sampling.seed));
+    let is_resumed = match &before {
+        Some((old, lines)) if goes_on(old, &session.header(&sampling, old.sampling.seed)?) => {
             let points = lines.iter().filter_map(point_of).count();
-            complain(&going_on(&header.run, &format!("{points} points were measured")));
-            (all, answered) = (again, Some(lines));
-        } else {
-            session.asked.seed = Some(sampling.seed);
+            complain(&going_on(&old.run, &format!("{points} points were measured")));
+            true
         }
-    }
-    let mut lines = Vec::new();
-    if let Some(answered) = &mut answered {
-        if file.was_torn() {
-            answered.truncate(before_last_answer(answered, &all));
-            file.keep(1 + answered.len())?;
-        }
-    } else {
+        _ => false,
+    };
+    if !is_resumed {
+        session.asked.seed = Some(sampling.seed);
         if file.clear()? {
             complain(&starting_again(file.part()));
         }
-        let plan = Plan { works: works(&all), ..Plan::default() };
-        let header = header(sampling, session.engines, &plan);
-        let questions = session.digest_of(&all)?;
-        lines.push(Line::Run(Box::new(Header { questions, ..header })));
-    }
-    let answered = answered.unwrap_or_default();
-    let refused = all.iter().flat_map(|(_, _, planned)| &planned.refused);
-    lines.extend(refused.filter(|line| !answered.contains(line)).cloned());
-    file.append_all(&lines)?;
-    let skipped = all.iter().flat_map(|(_, _, planned)| planned.refused.iter().filter_map(skipped));
-    for reason in skipped.collect::<BTreeSet<_>>() {
-        complain(&format!("skipped: {reason}"));
+        file.append(&Line::Run(Box::new(ours)))?;
     }
     begin()?;
-    let ran = answers(&session, &all, &answered, &mut file)?;
-    Ok((ran, file))
+    Ok((go_on(&session, &mut file)?, file))
 }
 
-/// The reason of a point that is skipped.
-fn skipped(line: &Line) -> Option<&str> {
-    let Line::Point(point) = line else { return None };
-    let refused = point.refused.as_ref()?;
-    (refused.status == Status::Skipped).then_some(&refused.reason)
-}
-
-fn works(all: &[Questions<'_>]) -> Vec<crate::record::WorkFacts> {
-    all.iter().flat_map(|(_, _, planned)| planned.works.clone()).collect()
-}
-
-/// `true` if a run was made on this machine, by this build and in the same way.
-fn is_alike(header: &Header, ours: &Sampling, seed: Option<u64>, session: &Session<'_>) -> bool {
-    let own = crate::run::header(ours.clone(), session.engines, &Plan::default());
-    let sampling = Sampling { seed: header.sampling.seed, ..ours.clone() };
-    header.is_of_build(&own)
-        && header.sampling == sampling
-        && seed.is_none_or(|seed| seed == header.sampling.seed)
-}
-
-/// The number of lines before the last answer, whose end a kill may have cut off.
-fn before_last_answer(lines: &[Line], all: &[Questions<'_>]) -> usize {
-    let last = lines.iter().rev().find_map(point_of);
-    let answered = last.and_then(|last| {
-        let mut asked = all.iter().flat_map(|(experiment, _, planned)| {
+/// Asks the questions that the lines of a file do not answer, and adds the answers to it.
+pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
+    let all = session.plan()?;
+    let known = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
+    let refused = all.iter().flat_map(|(_, _, planned)| planned.refused.clone());
+    let (before, refused): (Vec<Line>, Vec<Line>) = refused.partition(|line| known.contains(line));
+    file.append_all(&refused)?;
+    let reasons = before.iter().chain(&refused).filter_map(point_of);
+    let skipped = reasons.filter_map(|point| point.refused);
+    let skipped = skipped.filter(|refused| refused.status == Status::Skipped);
+    for reason in skipped.map(|refused| refused.reason).collect::<BTreeSet<_>>() {
+        complain(&format!("skipped: {reason}"));
+    }
+    let mut points: Vec<Point> = known.iter().filter_map(point_of).collect();
+    if let (true, Some(last)) = (file.was_torn(), points.last().cloned()) {
+        // A kill may have cut off the end of the last answer: it is asked again, and the new points
+        // replace those in the file.
+        let questions = all.iter().flat_map(|(experiment, _, planned)| {
             planned.questions.iter().map(move |question| (experiment, question))
         });
-        asked.find(|(experiment, question)| answers_it(&last, experiment, question))
-    });
-    let is_of_it = |line: &Line| {
-        let (point, of) = (point_of(line), answered);
-        point.zip(of).is_some_and(|(point, (of, question))| answers_it(&point, of, question))
-    };
-    lines.iter().position(is_of_it).unwrap_or(lines.len())
+        for (experiment, question) in questions {
+            if answers_it(&last, experiment, question) {
+                points.retain(|point| !answers_it(point, experiment, question));
+            }
+        }
+    }
+    let setups = known.iter().filter_map(setup_of).collect();
+    answers(session, &all, points, setups, file)
 }
 
 fn answers_it(point: &Point, experiment: &Experiment, question: &Question) -> bool {
@@ -318,32 +315,19 @@ impl Answers<'_> {
     }
 }
 
-/// Asks the questions that the lines of a file do not answer, and adds the answers to it. Fails if
-/// nothing is selected, or a record cannot be written.
-pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
-    let all = session.plan()?;
-    let mut answered = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
-    if file.was_torn() {
-        // It is asked again, and the new points replace those in the file.
-        answered.truncate(before_last_answer(&answered, &all));
-    }
-    answers(session, &all, &answered, file)
-}
-
 /// Asks the questions that are not answered yet. All lines of an answer are recorded in one step.
 fn answers(
     session: &Session<'_>,
     all: &[Questions<'_>],
-    answered: &[Line],
+    mut points: Vec<Point>,
+    mut setups: BTreeSet<Executor>,
     sink: &mut dyn Sink,
 ) -> Result<Ran> {
     let artifacts = Scratch::new()?;
     let terms = session.terms(artifacts.path());
     let count = all.iter().map(|(_, _, planned)| planned.questions.len()).sum();
     let progress = Progress::new(count, true);
-    let mut setups: BTreeSet<Executor> = answered.iter().filter_map(setup_of).collect();
     let memory = session.asked.memory.unwrap_or_else(|| solo::available_memory() / 2);
-    let mut points: Vec<Point> = answered.iter().filter_map(point_of).collect();
     let failed = points.iter().any(|point| {
         let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);
         own.any(|(experiment, ..)| is_failure(experiment, point))
@@ -418,7 +402,7 @@ fn here(
     own: &mut Answers<'_>,
 ) -> Result<bool> {
     let host = session.host(own.experiment)?;
-    let answer = workload.answer(host, question, terms, &mut |said| own.hear(said))?;
+    let answer = workload.answer(host, question, terms, &mut |said| own.hear(said));
     if session.stop.asked() {
         return Ok(false);
     }
@@ -444,15 +428,13 @@ fn in_a_process(
         own.opens = None;
         let ask: Ask = (own.experiment.name.clone(), left.clone(), terms.clone());
         let command = this_program(session.worker);
-        let ended =
-            solo::ask::<Ask, Said, ()>(&ask, command, limits, session.stop, |said| own.hear(said))?;
-        let refused = match ended {
-            Ended::Answered(()) => {
+        let refused = match solo::ask(&ask, command, limits, session.stop, |said| own.hear(said)) {
+            Ok(Some(())) => {
                 own.lines.append(&mut kept);
                 return Ok(true);
             }
-            Ended::Stopped => return Ok(false),
-            Ended::Refused(refused) => refused,
+            Ok(None) => return Ok(false),
+            Err(refused) => refused,
         };
         let before = left.executors.len();
         let opened = own.opens.take();

@@ -164,15 +164,14 @@ pub trait Workload: Sync {
     /// The questions of a run. Fails if a data file is wrong or nothing is selected.
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned>;
 
-    /// Answers a question: says each point and setup that it finds. Fails if something is asked for
-    /// that there is not.
+    /// Answers a question: says each point and setup that it finds.
     fn answer(
         &self,
         host: Host,
         question: &Question,
         terms: &Terms,
         say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>>;
+    ) -> Result<(), Refused>;
 
     /// Data files beside the declaration on which the questions and answers depend.
     fn files(&self, _asked: &Asked) -> Vec<PathBuf> {

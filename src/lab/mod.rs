@@ -12,7 +12,6 @@ pub use reason::obstacles;
 
 use crate::case::Guests;
 use crate::plan::Cell;
-use opened::failed;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::HashMap;
 use std::path::Path;
@@ -123,10 +122,10 @@ impl Lab {
         }
         // Drop the old module first: the address space may not hold two pools.
         self.last = None;
-        let guest = self.guests.of_case(case, &cell.guest).map_err(failed)?;
+        let guest = self.guests.of_case(case, &cell.guest)?;
         let codec = case.codec.as_ref();
         let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
-        let codec = codec.transpose().map_err(failed)?;
+        let codec = codec.transpose()?;
         let wasi = case.program(&cell.guest).map(Arc::new).or_else(|| self.config.wasi.clone());
         let config = Config { codec, wasi, ..self.config.clone() };
         let loaded = self.load_guest(engine, strategy, &guest, case.heap, &config)?;

@@ -53,7 +53,7 @@ impl Loaded {
     /// [`open_call`](Self::open_call).
     pub fn open(self, case: &Case) -> Result<Opened, Refused> {
         let heap_base = self.guest.info().heap_base;
-        let bytes = |input: &Input| input.bytes(heap_base).map_err(failed);
+        let bytes = |input: &Input| input.bytes(heap_base);
         let (input, expected) = (bytes(&case.input)?.into(), bytes(&case.expect.output)?.into());
         let opened = self.open_call(&case.export, case.abi, input, expected, case.budget())?;
         for Also { export, input, output } in &case.also {
@@ -155,8 +155,11 @@ impl From<touchstone_executor::Error> for Refused {
     }
 }
 
-pub(super) fn failed(error: anyhow::Error) -> Refused {
-    Refused::new(Status::Failed, error)
+impl From<anyhow::Error> for Refused {
+    /// The refusal that the error is, or a failure.
+    fn from(error: anyhow::Error) -> Self {
+        error.downcast().unwrap_or_else(|error| Self::new(Status::Failed, error))
+    }
 }
 
 /// Time since `started`, ns.

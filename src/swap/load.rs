@@ -44,7 +44,7 @@ pub struct UnderLoad {
 /// Makes threads call while the module is replaced, and then for the same time without
 /// replacements. The kinds alternate. Fails with [`Refused`] if a replacement cannot be loaded;
 /// another error when a thread cannot be started. Failed calls are counted, not errors.
-pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
+pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad, Refused> {
     let place = Arc::new(Place {
         generation: AtomicU64::new(0),
         newest: Mutex::new((0, Arc::new(ready.load(0)?))),
@@ -58,7 +58,7 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
     let started = Instant::now();
     // Every caller uses the first module and, after the last replacement, the last one.
     crew.round(ONE_CALL)?;
-    std::thread::scope(|scope| {
+    std::thread::scope(|scope| -> Result<()> {
         let thread = std::thread::Builder::new().name("replacing".to_owned());
         let replacing = thread.spawn_scoped(scope, || place.replace(plan));
         let replacing = replacing.context("cannot start a thread")?;
@@ -66,7 +66,8 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
             crew.round(ROUND)?;
         }
         replacing.join().map_err(|_| anyhow!("the replacing thread panicked"))??;
-        crew.round(ONE_CALL)
+        crew.round(ONE_CALL)?;
+        Ok(())
     })?;
     let swapping = place.take_seen()?;
     let (took, started) = (started.elapsed(), Instant::now());

@@ -102,11 +102,11 @@ impl Ready {
         given: Option<&Path>,
         cases: &[Case],
         guests: &mut Guests,
-    ) -> anyhow::Result<(LoadPlan, Result<Self, Refused>)> {
+    ) -> Result<(LoadPlan, Self), Refused> {
         let plan = load(&file(given), cases)?;
         let kinds = kinds(plan.kinds.each_ref(), guests)?;
         let mut lab = Lab::new(guests.clone(), config_for(cores()));
-        Ok((plan.load, Self::new(method, engine, &kinds, &mut lab)))
+        Ok((plan.load, Self::new(method, engine, &kinds, &mut lab)?))
     }
 
     /// Loads the module of a kind, and compiles it first if the method says so.

@@ -98,7 +98,7 @@ impl Place {
         engine: &Arc<dyn MeasuredEngine>,
         load: LoadPlan,
     ) -> anyhow::Result<UnderLoad> {
-        swap::under_load(self.ready(Method::LoadArtifact, engine)?, load)
+        Ok(swap::under_load(self.ready(Method::LoadArtifact, engine)?, load)?)
     }
 }
 

@@ -100,20 +100,18 @@ impl Workload for FanOut {
         question: &Question,
         terms: &Terms,
         say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    ) -> Result<(), Refused> {
         let (engine, strategy) = host.executor(question)?;
         let config = Config { instances: 64, ..Config::default() };
         let mut lab = Lab::new(host.guests.clone(), config).without_times();
         let sizes = if terms.small { SMALL } else { FULL };
         for reading in all(&sizes) {
             let point = host.point(reading.on(&question.place), question.number());
-            match read(&mut lab, &*engine, strategy, reading, &sizes, terms.seed, point) {
-                Ok(point) => say(Said::point(point)),
-                // What refuses one refuses the others for the same reason.
-                Err(refused) => return Ok(Err(refused)),
-            }
+            // What refuses one refuses the others for the same reason.
+            let read = read(&mut lab, &*engine, strategy, reading, &sizes, terms.seed, point);
+            say(Said::point(read?));
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }
 
@@ -144,12 +142,11 @@ fn read(
     if let Support::Unsupported { reason } = engine.maps_regions(strategy) {
         return Err(Refused { status: Status::Unsupported, reason });
     }
-    let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
     let pages = reading.bytes.div_ceil(WASM_PAGE) as u32;
     // The host's allocator gives blocks of powers of two, with the message's head in them.
     let room = if reading.way == Way::Copied { 2 * pages } else { pages };
     let heap = HeapPages { extra: room + BESIDE, ..HeapPages::default() };
-    let guest = lab.guests().module(GUEST, heap).map_err(failed)?;
+    let guest = lab.guests().module(GUEST, heap)?;
     let region = match reading.way {
         Way::Copied => None,
         Way::Mapped => {
@@ -176,11 +173,11 @@ fn read(
     let instances = instances.collect::<touchstone_executor::Result<_>>()?;
     let export = loaded.instances.export(name, Abi::Substrate)?;
     let mut readers = Readers { instances, export, calls };
-    let used = look(&mut producer, &mut readers, || footprint().pss_kib).map_err(failed)?;
-    round(&mut producer, &mut readers).map_err(failed)?;
+    let used = look(&mut producer, &mut readers, || footprint().pss_kib)?;
+    round(&mut producer, &mut readers)?;
     let (mut times, started) = (Vec::new(), Instant::now());
     while times.len() < sizes.rounds as usize || started.elapsed() < sizes.time {
-        times.push(round(&mut producer, &mut readers).map_err(failed)?);
+        times.push(round(&mut producer, &mut readers)?);
     }
     times.sort_unstable();
     let median = times[times.len() / 2];

@@ -65,7 +65,7 @@ impl Workload for Density {
         question: &Question,
         terms: &Terms,
         say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    ) -> Result<(), Refused> {
         let case = question.place.text("case").unwrap_or_default().to_owned();
         host.cases.retain(|own| own.name == case);
         let plan = Plan::new(&host.cases, &host.engines, &mut host.guests)?;
@@ -76,10 +76,9 @@ impl Workload for Density {
         let most = u32::try_from(instances).unwrap_or(u32::MAX).saturating_add(2);
         let config = Config { instances: most, ..config_for(1) };
         let lab = Lab::new(host.guests.clone(), config).sharing_artifacts(&terms.artifacts);
-        let point = lab.map_err(Into::into).and_then(|mut lab| {
-            live(&lab.open(cell)?, &host, question, instances, terms.seed, say)
-        });
-        Ok(point.map(|point| say(Said::point(point))))
+        let point = live(&lab?.open(cell)?, &host, question, instances, terms.seed, say)?;
+        say(Said::point(point));
+        Ok(())
     }
 }
 
@@ -93,12 +92,10 @@ fn live(
     seed: u64,
     say: &mut Say<'_>,
 ) -> Result<Point, Refused> {
-    let failed = |error| Refused::new(Status::Failed, error);
-    let tails = || Tails::new().map_err(failed);
     let executor = question.place.executor();
     let stays_prepared = !executor.is_some_and(|own| own.strategy.pooled);
     let before = footprint();
-    let (mut making, mut said) = (tails()?, Instant::now());
+    let (mut making, mut said) = (Tails::new()?, Instant::now());
     let mut all: Vec<Box<dyn Instance>> = Vec::new();
     for made in 1..=instances {
         let started = Instant::now();
@@ -117,7 +114,7 @@ fn live(
     let mut random = Random::new(seed);
     let mut output = Vec::new();
     let mut calls = |order: &mut dyn Iterator<Item = usize>| -> Result<Tail, Refused> {
-        let mut times = tails()?;
+        let mut times = Tails::new()?;
         for place in order {
             times.record(call(&mut *all[place], stays_prepared, opened, &mut output)?);
         }

@@ -38,25 +38,22 @@ impl Workload for Memory {
         question: &Question,
         terms: &Terms,
         say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    ) -> Result<(), Refused> {
         let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
-        let method: Method = question.place.text("method").unwrap_or_default().parse()?;
+        let method = question.place.text("method").unwrap_or_default();
+        let method: Method = method.parse().context("the question has no method")?;
         let swaps = question.filter.as_deref().unwrap_or_default().parse::<u64>();
         let swaps = swaps.context("the question has no number of swaps")?;
         let file = terms.file.as_deref();
         let (cases, guests) = (&host.cases, &mut host.guests);
         let (_, ready) = Ready::of_file(method, &engine, file, cases, guests)?;
-        let ready = match ready {
-            Ok(ready) => ready,
-            Err(refused) => return Ok(Err(refused)),
-        };
         let strategy = ready.strategy.to_string();
         let place = question.place.clone().with("strategy", &*strategy);
-        Ok(swap::soak(ready, swaps, |made, rss_kib| {
+        swap::soak(ready, swaps, |made, rss_kib| {
             let place = place.clone().with(SWAPS, made);
             say(Said::point(host.point(place, question.number()).value("rss_kib", rss_kib)));
             say(Said::Step(format!("{}/{method}: {made} swaps, {rss_kib} KiB", engine.id())));
-        }))
+        })
     }
 
     fn files(&self, asked: &Asked) -> Vec<PathBuf> {

@@ -66,13 +66,13 @@ impl Workload for Resets {
         question: &Question,
         terms: &Terms,
         say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    ) -> Result<(), Refused> {
         let selection = Selection::load(&default_file(), &host.experiment)?;
         let case = selection.case(&question.place);
         let plan = Plan::new(&[case], &host.engines, &mut host.guests)?;
         let is_asked = |cell: &&Cell| question.executors.contains(&cell.key.executor());
         let cells: Vec<Cell> = plan.cells.iter().filter(is_asked).cloned().collect();
-        Ok(measure(&host, question, terms, selection.order(&question.place), cells, say))
+        measure(&host, question, terms, selection.order(&question.place), cells, say)
     }
 
     fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
@@ -125,7 +125,6 @@ fn measure(
     say: &mut Say<'_>,
 ) -> Result<(), Refused> {
     let (place, process) = (&question.place, question.number());
-    let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
     let budget = Budget { rounds: terms.rounds, ..Budget::full(terms.seed) };
     let pages = place.number("pages").unwrap_or(0);
     let mut random =
@@ -141,7 +140,7 @@ fn measure(
         // Every executor has a module of its own, which its instances keep.
         lab.unload();
         let opened = lab.open(&cell).and_then(|opened| {
-            let crew = start(&opened, order, threads(place), &looks).map_err(failed)?;
+            let crew = start(&opened, order, threads(place), &looks)?;
             Ok(Ready { executor: executor.clone(), setup: setup(&cell, &opened), crew })
         });
         match opened {
@@ -155,16 +154,14 @@ fn measure(
     say(Said::Opens(None));
     let mut sides: Vec<&mut dyn Side> =
         ready.iter_mut().map(|ready| &mut ready.crew as &mut dyn Side).collect();
-    let rounds = in_turns(&mut sides, &budget, &mut random).map_err(failed)?;
+    let rounds = in_turns(&mut sides, &budget, &mut random)?;
     // Once more on the instances that were timed: what the last calls wrote must be gone.
     looks.store(true, Ordering::Relaxed);
     for (side, Ready { executor, setup, mut crew }) in ready.into_iter().enumerate() {
         let point = match crew.round(ONE_CALL) {
             Err(error) => {
-                let reason = format!("after the timed calls: {error:#}");
-                let refused = error.downcast_ref::<Refused>();
-                let status = refused.map_or(Status::Failed, |refused| refused.status);
-                at(&executor).refused(status, reason)
+                let Refused { status, reason } = error.into();
+                at(&executor).refused(status, format!("after the timed calls: {reason}"))
             }
             Ok(_) => {
                 say(Said::Found(Box::new(Line::Setup(setup))));
