@@ -17,12 +17,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::{MeasuredEngine, Scratch};
 
-/// A message to a side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToSide {
-    /// Open one side of a comparison.
     Open {
-        /// The comparison.
         of: Box<Match>,
         /// `true` for the subject.
         is_subject: bool,
@@ -33,7 +30,6 @@ pub enum ToSide {
     },
     /// Plan rounds that take about this long, µs.
     Plan(u64),
-    /// Make a round.
     Round(RoundPlan),
 }
 
@@ -41,12 +37,9 @@ pub enum ToSide {
 /// failed.
 pub type FromSide = Result<Answer, (Status, String)>;
 
-/// The rounds of a side.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// The plan of its rounds.
     plan: Option<RoundPlan>,
-    /// The result of a round.
     round: Option<Round>,
 }
 
@@ -145,17 +138,12 @@ impl Side for Remote {
     }
 }
 
-/// The settings of a contest.
 pub struct Contest<'a> {
-    /// The comparison.
     pub of: Match,
-    /// Starts the process of the subject.
     pub subject: &'a dyn Fn() -> Result<Command>,
-    /// Starts the process of the baseline.
     pub baseline: &'a dyn Fn() -> Result<Command>,
     /// Largest number of pairs of processes.
     pub processes: u32,
-    /// The sampling budget of each pair.
     pub budget: Budget,
     /// The smallest difference that counts, as a share.
     pub margin: f64,

@@ -57,7 +57,6 @@ fn in_words(value: Value) -> String {
     }
 }
 
-/// A value of a type.
 fn value(ty: ValueType, text: &str) -> Result<Value> {
     let lower = text.to_ascii_lowercase();
     let value = match ty {

@@ -19,7 +19,6 @@ pub enum FromProcess<P, A> {
     Refused(Status, String),
 }
 
-/// Limits of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Memory, bytes.

@@ -5,10 +5,8 @@ use crate::files::FilePath;
 use anyhow::Result;
 use std::path::Path;
 
-/// The place of cases and guests.
 #[derive(Debug, Clone)]
 pub enum Suite {
-    /// The project's own.
     BuiltIn,
     /// A user's folder with `*.toml`, `*.wasm` and `SHA256SUMS`. Paths in its files cannot leave
     /// it.

@@ -45,9 +45,7 @@ pub struct Case {
     /// The export that pre-initialises the guests: it runs once, before any engine gets the module,
     /// and its effects become part of the module's bytes.
     pub init: Option<String>,
-    /// The exported function.
     pub export: String,
-    /// The calling convention.
     pub abi: Abi,
     /// The input; empty by default.
     #[serde(default)]
@@ -60,7 +58,6 @@ pub struct Case {
     /// How the memory is set up.
     #[serde(default)]
     pub heap: HeapPages,
-    /// The swept strategies.
     #[serde(default)]
     pub sweep: Sweep,
     /// Restricts the sweep to these strategies, unless empty.
@@ -95,7 +92,6 @@ pub struct Case {
 pub struct Also {
     pub export: Option<String>,
     pub input: Input,
-    /// The expected output.
     pub output: Input,
 }
 
@@ -105,7 +101,6 @@ pub struct Also {
 pub struct Without {
     /// The engine; a build need not have it.
     pub engine: String,
-    /// The reason, for the report.
     pub reason: String,
 }
 
@@ -114,7 +109,6 @@ pub struct Without {
 #[serde(deny_unknown_fields)]
 pub struct Take {
     pub export: String,
-    /// The calling convention.
     pub abi: Abi,
 }
 
@@ -170,7 +164,6 @@ struct CaseFile {
     suite: Option<suite::Suite>,
 }
 
-/// The expected result.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
@@ -204,7 +197,6 @@ pub fn find_work<'a>(cases: &'a [Case], name: &str) -> Result<(&'a Case, Option<
     }
 }
 
-/// The cases of the project.
 pub fn built_in() -> Result<Vec<Case>> {
     load_all(default_folder())
 }
@@ -250,7 +242,6 @@ pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The error of a parsed case; `None` if it is valid.
 fn problem(case: &Case) -> Option<String> {
     let fault = if case.guests.is_empty() {
         "names no guest"

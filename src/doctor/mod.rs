@@ -6,14 +6,10 @@ mod machine;
 use crate::measure::probe::Look;
 use serde::Serialize;
 
-/// One property of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The property.
     pub name: &'static str,
-    /// The found value.
     pub value: String,
-    /// Its verdict.
     pub verdict: Verdict,
     /// The remedy; `None` if none is needed.
     pub advice: Option<&'static str>,
@@ -77,7 +73,6 @@ pub fn examine(looks: &[(usize, Vec<Look>)], before: Ticks, load: Option<f64>) -
     findings
 }
 
-/// The load average of the last minute.
 pub fn load() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()

@@ -40,16 +40,13 @@ pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) ->
     })
 }
 
-/// The options of the command line.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// Selects executors.
     pub filter: Filter,
     /// Values of dimensions in place of the declared ones.
     pub values: BTreeMap<String, Vec<Coordinate>>,
-    /// Processes for each point.
     pub processes: u32,
-    /// Rounds of a process.
     pub rounds: usize,
     /// `true` if everything is done once and small.
     pub small: bool,
@@ -88,7 +85,6 @@ impl Asked {
     }
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ran {
     /// Ctrl-C came first.
@@ -97,21 +93,16 @@ pub struct Ran {
     pub failed: bool,
 }
 
-/// Everything that a run needs.
 pub struct Session<'a> {
-    /// The experiments, each with its workload.
     pub experiments: Vec<(&'a Experiment, &'a dyn Workload)>,
-    /// The engines of this build.
     pub engines: &'a [Arc<dyn MeasuredEngine>],
     /// Arguments that make this program serve as a process.
     pub worker: &'a [&'a str],
-    /// The options.
     pub asked: Asked,
     /// Ends the run.
     pub stop: &'a Stop,
 }
 
-/// The questions of an experiment.
 type Questions<'a> = (&'a Experiment, &'a dyn Workload, Planned);
 
 impl<'a> Session<'a> {

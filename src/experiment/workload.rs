@@ -14,15 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::{MeasuredEngine, Strategy};
 
-/// Cases, engines and guests of this build.
 pub struct Host {
-    /// The declaration of the experiment.
     pub experiment: Experiment,
-    /// The cases.
     pub cases: Vec<Case>,
-    /// The engines.
     pub engines: Vec<Arc<dyn MeasuredEngine>>,
-    /// The guests.
     pub guests: Guests,
     /// Asked between two measurements.
     pub stop: Stop,
@@ -64,7 +59,6 @@ impl Host {
         Ok((Arc::clone(self.engine(&executor.engine)?), executor.strategy))
     }
 
-    /// A point of the experiment.
     pub fn point(&self, place: Place, process: u32) -> Point {
         Point::new(&self.experiment.name, place, process)
     }
@@ -102,7 +96,6 @@ impl Question {
 pub struct Terms {
     /// Seed of orders, arrival times and messages.
     pub seed: u64,
-    /// Rounds of a process.
     pub rounds: usize,
     /// `true` if everything is done once and small, to see that it works.
     pub small: bool,
@@ -116,12 +109,9 @@ pub struct Terms {
     pub file: Option<PathBuf>,
 }
 
-/// The questions of a run.
 #[derive(Default)]
 pub struct Planned {
-    /// The cases on their guests.
     pub works: Vec<WorkFacts>,
-    /// The questions, in their order.
     pub questions: Vec<Question>,
     /// Points that are left out, as far as that is known without running anything.
     pub refused: Vec<Line>,
@@ -145,18 +135,15 @@ pub enum Said {
     Opens(Option<Executor>),
     /// Values so far, which are recorded if the process ends.
     SoFar(BTreeMap<String, u64>),
-    /// A point or a setup.
     Found(Box<Line>),
 }
 
 impl Said {
-    /// Says a point.
     pub fn point(point: Point) -> Self {
         Self::Found(Box::new(Line::Point(Box::new(point))))
     }
 }
 
-/// Sends what a workload says.
 pub type Say<'a> = dyn FnMut(Said) + 'a;
 
 /// The part of an experiment that is its own.

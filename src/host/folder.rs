@@ -25,14 +25,12 @@ const PROGRESS: Duration = Duration::from_secs(1);
 /// A folder that changed so shortly ago may change again without another time of change.
 const YOUNG: u64 = 2;
 
-/// The modules and components of a folder.
 pub(super) struct Folder {
     path: PathBuf,
     folder: OwnedFd,
     listed: RwLock<Listed>,
 }
 
-/// The files at one time.
 #[derive(Default)]
 struct Listed {
     /// The folder's version then; `None` if it cannot tell of changes.

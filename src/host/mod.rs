@@ -19,17 +19,13 @@ const CODECS: [&str; 2] = ["wasm-serde-json", "wasm-serde-toml"];
 /// A module's memory may grow to 1 GiB: enough for most, and not enough to exhaust a machine.
 const MAX_PAGES: u32 = 16_384;
 
-/// The offer of a host.
 pub struct Offer<'a> {
-    /// The folder of the contracts.
     pub contracts: &'a Path,
     /// The folder of the codecs; those of the project where there is none.
     pub codecs: Option<&'a Path>,
     /// The executors that may run them, the first that can does.
     pub executors: Vec<(Arc<dyn MeasuredEngine>, Strategy)>,
-    /// The longest time of a call.
     pub time: Duration,
-    /// Threads that make calls.
     pub threads: usize,
     /// Guests that stay loaded.
     pub most: Most,

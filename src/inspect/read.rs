@@ -188,7 +188,6 @@ fn memory_of(ty: MemoryType, is_imported: bool) -> Memory {
     }
 }
 
-/// The type of a function, in words.
 fn in_words(ty: &FuncType) -> String {
     let list =
         |types: &[ValType]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -14,7 +14,6 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// An empty store of instances.
     pub fn new(module: Arc<dyn Module>) -> Self {
         Self { module, idle: Arc::default() }
     }

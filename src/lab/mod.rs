@@ -45,7 +45,6 @@ const FAR_AWAY: Duration = Duration::from_secs(3600);
 type Compiled = (Artifact, Option<u64>);
 /// Engine, class of artifacts, guest with the digest of its bytes, and heap.
 type ArtifactKey = (&'static str, &'static str, String, [u8; 32], HeapPages);
-/// Engine, strategy, guest and case.
 type ModuleKey = (&'static str, Strategy, String, String);
 
 /// The settings for cells of up to `threads` threads. Two modules may be loaded at once,
@@ -94,7 +93,6 @@ impl Lab {
         self.last = None;
     }
 
-    /// The configuration of every engine.
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -13,18 +13,14 @@ use touchstone_executor::{EffectiveConfig, ExportId, Instance, Outcome, Support}
 /// A loaded and probed module, and the cost of compiling and loading it.
 #[derive(Clone)]
 pub struct Loaded {
-    /// Idle instances.
     pub instances: Instances,
     pub guest: GuestModule,
-    /// The effective configuration.
     pub effective: EffectiveConfig,
     /// The implementer of the strategy, and the means.
     pub support: Support,
     /// Time to compile, ns; `None` if an earlier process of the run compiled it.
     pub compile_ns: Option<u64>,
-    /// Time to load, ns.
     pub load_ns: u64,
-    /// Size of the artifact, bytes.
     pub artifact_bytes: u64,
     /// Calls after which the runtime catches up on deferred work.
     pub period: u64,
@@ -33,13 +29,11 @@ pub struct Loaded {
 /// A cell that gave the right output and can be timed.
 #[derive(Clone)]
 pub struct Opened {
-    /// The module.
     pub loaded: Loaded,
     pub export: ExportId,
     /// The export that takes the input and ignores it, if the case has one.
     pub take: Option<ExportId>,
     pub input: Arc<[u8]>,
-    /// The expected output.
     pub expected: Arc<[u8]>,
     /// Time to make an instance and call it once, ns.
     pub first_call_ns: u64,
@@ -127,9 +121,7 @@ pub const VERY_LONG: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Refused {
-    /// The kind of refusal.
     pub status: Status,
-    /// The reason.
     pub reason: String,
 }
 
@@ -162,7 +154,6 @@ impl From<anyhow::Error> for Refused {
     }
 }
 
-/// Time since `started`, ns.
 pub(crate) fn elapsed(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -7,9 +7,7 @@ use std::path::PathBuf;
 /// Random characters at the end of a temporary file's name.
 const RANDOM: usize = 6;
 
-/// Limits of the system for this process.
 struct Surroundings {
-    /// The folder for temporary files.
     temporary: PathBuf,
     /// `true` if code in its files cannot be executed.
     is_noexec: bool,

@@ -40,7 +40,6 @@ struct Member {
     handle: Option<JoinHandle<()>>,
 }
 
-/// An order to a thread.
 struct Order {
     plan: RoundPlan,
     start: Arc<StartingLine>,
@@ -205,7 +204,6 @@ impl Drop for Crew {
     }
 }
 
-/// The processor of a thread.
 struct Place {
     processor: usize,
     /// Processors to which it may move.
@@ -219,7 +217,6 @@ struct Place {
 const RECENT: Duration = Duration::from_millis(1);
 
 impl Place {
-    /// Pins the thread.
     fn pin(&mut self) -> Result<()> {
         if self.pinned.is_none() {
             self.pinned = Some(Pinned::to(self.processor)?);

@@ -14,7 +14,6 @@ pub(super) struct Lost {
     began: Instant,
 }
 
-/// The use of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// A sample, clean or with interference.

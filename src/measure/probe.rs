@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 /// Branches of a pass: more than a predictor learns in one pass, and few enough for an
 /// unshared predictor to hold.
 const BRANCHES: usize = 1500;
-/// The directions of the branches.
 const PATTERN: [u8; BRANCHES] = pattern();
 /// Untimed passes in which the predictor learns the branches.
 const LEARNED_IN: usize = 40;

@@ -72,7 +72,6 @@ impl RoundPlan {
     }
 }
 
-/// The result of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Calls and ns of each thread.

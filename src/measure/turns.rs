@@ -8,12 +8,10 @@ use crate::plan::{Budget, Random, shuffled};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// A side that is timed in turns.
 pub trait Side {
     /// Plans rounds of about `sample`.
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan>;
 
-    /// Makes a round.
     fn round(&mut self, plan: RoundPlan) -> Result<Round>;
 }
 

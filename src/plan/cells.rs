@@ -41,7 +41,6 @@ impl Cell {
         }
     }
 
-    /// The name for filters and criterion.
     pub fn name(&self) -> String {
         self.key.name(self.case.title(&self.guest))
     }
@@ -59,7 +58,6 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// Refusals that are known without running anything.
     pub refusals: Vec<Refusal>,
-    /// The cases on their guests.
     pub works: Vec<WorkFacts>,
 }
 

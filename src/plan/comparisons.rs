@@ -33,17 +33,13 @@ impl Compare {
 /// A row that this build or machine cannot make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The comparison.
     pub of: Match,
-    /// The reason.
     pub reason: String,
 }
 
-/// The rows of the file.
 #[derive(Debug)]
 pub struct Rows(Vec<Entry>);
 
-/// The path of `benches/comparisons.toml` in the project.
 pub fn default_rows() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/comparisons.toml")
 }
@@ -83,23 +79,18 @@ fn sixteen() -> u64 {
     16
 }
 
-/// The baseline of rows.
 enum Baseline {
     /// The raw interface of their runtime.
     Raw,
-    /// The same executor.
     Itself,
-    /// The same executor on one thread.
     OneThread,
     /// The same executor without the deadline that the subject has.
     Unlimited,
     /// The same executor in the same bursts, without the call of this other case.
     Without(String),
-    /// Another executor.
     Executor(Executor),
 }
 
-/// Names that rows can use.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     cases: &'a [Case],
@@ -157,7 +148,6 @@ impl Rows {
 }
 
 impl Entry {
-    /// The executors of the row.
     fn named(&self) -> Result<Vec<Executor>> {
         self.executors.iter().map(|name| name.parse().map_err(Error::msg)).collect()
     }

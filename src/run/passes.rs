@@ -33,11 +33,9 @@ pub struct Host<'a> {
 
 /// Receives the progress of a run.
 pub trait Observer {
-    /// A task begins.
     fn begins(&mut self, name: &str);
     /// The run has this many more tasks.
     fn more(&mut self, tasks: usize);
-    /// A message for the user.
     fn says(&mut self, sentence: &str);
 }
 

@@ -163,14 +163,10 @@ pub fn perform_side(performer: &mut Performer, task: &Task, is_subject: bool) ->
     }
 }
 
-/// The scope of a refusal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Every case on the guest.
     Module,
-    /// The case, on any number of threads.
     Case,
-    /// One cell.
     Cell,
 }
 

@@ -135,7 +135,6 @@ fn commit() -> String {
     }
 }
 
-/// The current time, RFC 3339 in UTC, to the second.
 pub fn now() -> String {
     jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default().to_string()
 }

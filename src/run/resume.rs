@@ -22,7 +22,6 @@ pub struct Done {
 }
 
 impl Done {
-    /// Adds a line.
     pub fn take(&mut self, line: &Line) {
         match line {
             Line::Observations(seen) => {

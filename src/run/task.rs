@@ -35,7 +35,6 @@ impl Task {
         }
     }
 
-    /// The case.
     pub fn case(&self) -> &str {
         match self {
             Self::Cell(cell) => &cell.case,
@@ -61,13 +60,10 @@ impl Task {
 /// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Done {
-    /// A cell was measured.
     Measured {
-        /// The effective setup.
         setup: Box<Setup>,
         metrics: BTreeMap<Metric, Samples>,
     },
-    /// A comparison was made.
     Compared {
         /// ns per call of subject and baseline by round.
         rounds: Vec<(f64, f64)>,

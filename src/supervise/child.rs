@@ -16,7 +16,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// How often a child's memory is checked.
 const CHECK: Duration = Duration::from_millis(20);
 /// How often to check whether a child that closed its connection has ended.
 const POLL: Duration = Duration::from_millis(1);
@@ -53,10 +52,8 @@ pub struct Child<T, F> {
     sent: PhantomData<fn(T)>,
 }
 
-/// A result of listening.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<M> {
-    /// A message.
     Message(M),
     /// The child ended, or was killed for exceeding a limit, after its last message.
     Ended(Death),

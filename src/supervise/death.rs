@@ -10,7 +10,6 @@ use std::time::Duration;
 /// The end of a child, displayed as the predicate of a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Death {
-    /// Exited with this code.
     Exit(i32),
     /// Ended by this signal: `SIGSEGV`, or `signal 40` for one without a name.
     Signal(String),
@@ -33,7 +32,6 @@ impl Death {
         }
     }
 
-    /// `true` for exit code 0.
     pub fn is_success(&self) -> bool {
         *self == Self::Exit(0)
     }

@@ -9,7 +9,6 @@ use std::os::unix::net::UnixStream;
 /// Longest line that is read, bytes: a broken child must not fill the parent's memory.
 const LONGEST: usize = 64 << 20;
 
-/// Sends a message.
 pub(super) fn send(mut stream: &UnixStream, message: &impl Serialize) -> Result<()> {
     let mut line = serde_json::to_vec(message).context("a message cannot be written as JSON")?;
     line.push(b'\n');

@@ -45,7 +45,6 @@ impl<T: DeserializeOwned, F: Serialize> Parent<T, F> {
         Ok(Some(Self { stream: BufReader::new(stream), messages: PhantomData }))
     }
 
-    /// Sends a message to the parent.
     pub fn say(&mut self, message: &F) -> Result<()> {
         lines::send(self.stream.get_ref(), message)
     }

@@ -114,7 +114,6 @@ impl Place {
     }
 }
 
-/// Results of the callers.
 struct Seen {
     times: Tails,
     instances_taken: u64,
@@ -135,7 +134,6 @@ impl Seen {
     }
 }
 
-/// A thread that calls.
 struct Caller {
     /// An instance of the module of a generation.
     mine: Option<(Box<dyn Instance>, u64, Arc<Loaded>)>,

@@ -12,13 +12,9 @@ use touchstone_executor::{Artifact, Config, ExportId, Instance, MeasuredEngine, 
 /// A kind of message: a module, an input, and the expected answer.
 #[derive(Debug, Clone)]
 pub struct Kind {
-    /// The case.
     pub case: Arc<Case>,
-    /// The module.
     pub guest: GuestModule,
-    /// The input.
     pub input: Arc<[u8]>,
-    /// The expected answer.
     pub expected: Arc<[u8]>,
 }
 
@@ -49,7 +45,6 @@ impl Kind {
 /// The preparation of a method before the first message, shared by all threads.
 #[derive(Clone)]
 pub struct Ready {
-    /// The method.
     pub method: Method,
     /// The strategy of its instances.
     pub strategy: Strategy,

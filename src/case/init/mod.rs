@@ -18,26 +18,21 @@ use touchstone_executor::text::{near, similar};
 /// The reason why a guest cannot be pre-initialised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InitError {
-    /// The build lacks the feature.
     #[error("this build cannot pre-initialise guests: it lacks the feature `wizer`")]
     NotBuilt,
-    /// The bytes are no valid module.
     #[error("the guest cannot be read: {reason}")]
     Invalid { reason: String },
     #[error("a component cannot be pre-initialised")]
     Component,
-    /// The module has no such function.
     #[error("the module has no exported function '{export}'{near}")]
     NoExport {
         export: String,
         /// Similar names, as the end of a sentence.
         near: String,
     },
-    /// The export has parameters or results.
     #[error("export '{export}' is {found}; it must be a function () -> ()")]
     WrongSignature {
         export: String,
-        /// Its type.
         found: String,
     },
     /// The module has state that a module cannot contain.
@@ -48,14 +43,11 @@ pub enum InitError {
         "'{export}' calls the import {module}.{name}; pre-initialisation has no host functions"
     )]
     CallsImport { export: String, module: String, name: String },
-    /// The guest traps.
     #[error("'{export}' traps: {reason}")]
     Traps { export: String, reason: String },
-    /// The guest does not return.
     #[error("'{export}' does not end within {fuel} units of fuel")]
     Endless {
         export: String,
-        /// The spent fuel.
         fuel: u64,
     },
 }

@@ -71,7 +71,6 @@ fn failure(export: &str, error: &wasmi::Error) -> InitError {
     }
 }
 
-/// An import that the guest called.
 #[derive(Debug, Clone)]
 struct Called {
     module: String,

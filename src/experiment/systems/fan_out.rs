@@ -66,7 +66,6 @@ enum Way {
     Mapped,
 }
 
-/// One measurement.
 #[derive(Clone, Copy)]
 struct Reading {
     shape: Shape,
@@ -76,7 +75,6 @@ struct Reading {
 }
 
 impl Reading {
-    /// The place on an executor.
     fn on(self, place: &Place) -> Place {
         let (shape, way): (&str, &str) = (self.shape.into(), self.way.into());
         let place = place.clone().with("shape", shape).with("way", way);

@@ -79,7 +79,6 @@ fn settings(terms: &Terms, folder: &Path) -> Settings {
     }
 }
 
-/// Makes blocks on an executor.
 fn node(
     mut lab: Lab,
     engine: &dyn MeasuredEngine,

@@ -26,9 +26,7 @@ use touchstone_systems::pipeline::{
 
 /// How filters call verdicts without a guest.
 const HOST: &str = "host";
-/// How long Redis is away.
 const AWAY: Duration = Duration::from_millis(100);
-/// Fewest messages of a run.
 const FEWEST: u64 = 16;
 /// Fewest messages of a run with an outage: after it, some are still to be sent.
 const OUTAGE: u64 = 256;
@@ -37,10 +35,8 @@ const LONG: u32 = 60;
 /// Messages that estimate the time of a run.
 const ESTIMATE: usize = 4;
 
-/// Number of messages of a run.
 #[derive(Debug, Clone, Copy)]
 enum Length {
-    /// All of them.
     All(u64),
     /// As many as fit in a time, at most this many.
     Within(Duration, u64),
@@ -63,11 +59,9 @@ impl Length {
     }
 }
 
-/// The settings of the declaration.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Number of messages of a run.
     messages: u64,
     /// The engine that makes all of them by each method.
     engine: String,
@@ -141,7 +135,6 @@ fn guest_place() -> Place {
     Place::default().with("verifier", "guest")
 }
 
-/// State that all runs share.
 struct Pipeline<'a, 'b> {
     host: &'a Host,
     say: &'a mut Say<'b>,
@@ -311,7 +304,6 @@ fn estimate(verifier: &mut Messages, seed: u64) -> Result<Duration, Refused> {
     Ok(started.elapsed() / order.len() as u32)
 }
 
-/// A point with what a run found.
 fn found(point: Point, messages: &[Message], outcome: &Outcome) -> Result<Point> {
     let tail = |of: &dyn Fn(&Handled) -> Option<u64>| {
         let mut tails = Tails::new()?;

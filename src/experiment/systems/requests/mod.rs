@@ -19,7 +19,6 @@ use server::{Ask, InstanceState};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The settings of the declaration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
@@ -37,7 +36,6 @@ struct WantedRow {
 }
 
 impl Wanted {
-    /// The place of a row.
     fn place(&self, Ask { executor, state, .. }: &Ask) -> Place {
         let place = Place::of(executor).with("case", &*self.case);
         let state: &str = (*state).into();

@@ -32,7 +32,6 @@ pub(super) struct Share {
 
 /// How much is done in the turn of a host in a round.
 pub(super) struct Turn {
-    /// Rounds.
     pub(super) rounds: u32,
     /// Repetitions of the loops that compare clean with used instances.
     pub(super) pairs: u32,
@@ -140,7 +139,6 @@ fn pinned() -> Option<Pinned> {
     Pinned::to(*processors(2).ok()?.first()?).ok()
 }
 
-/// Answers a second.
 fn rate(made: &[Made]) -> f64 {
     let end = made.iter().map(|made| made.done).max().unwrap_or_default();
     made.len() as f64 / end.as_secs_f64().max(1e-9)

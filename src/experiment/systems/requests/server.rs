@@ -40,7 +40,6 @@ pub(super) enum InstanceState {
     Clean,
 }
 
-/// The message to a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Ask {
     pub(super) executor: Executor,

@@ -92,7 +92,6 @@ impl Workload for Resets {
     }
 }
 
-/// The executors to measure, engine by engine.
 fn groups(host: &Host, plan: &Plan, asked: &Asked) -> Result<Vec<Vec<Executor>>> {
     // Where the code comes from makes no difference to a call.
     let cells: Vec<Cell> =
@@ -174,7 +173,6 @@ fn measure(
     Ok(())
 }
 
-/// A round of one call.
 const ONE_CALL: RoundPlan =
     RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false, probes: false };
 

@@ -14,7 +14,6 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
 use touchstone_executor::{Execution, MeasuredEngine};
 
-/// The content of `benches/resets.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Selection {
@@ -35,7 +34,6 @@ type Lists = BTreeMap<String, Vec<Coordinate>>;
 /// timed calls, and other ones where they drift.
 const CHECKED: u32 = 3;
 
-/// The path of `benches/resets.toml` in the project.
 pub(super) fn default_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/resets.toml")
 }
@@ -166,12 +164,10 @@ impl Selection {
     }
 }
 
-/// The threads of a point.
 pub(super) fn threads(point: &Place) -> usize {
     usize::try_from(point.number("threads").unwrap_or(1)).unwrap_or(usize::MAX)
 }
 
-/// All combinations of some lists.
 fn combinations(lists: &Lists) -> Vec<Place> {
     lists.iter().fold(vec![Place::default()], |places, (name, values)| {
         let with = |place: &Place| {
