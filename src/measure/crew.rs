@@ -140,20 +140,19 @@ impl Crew {
 
     /// Approximate time of a call, ns, from short rounds.
     fn trials(&mut self, sample: Duration) -> Result<u64> {
-        let one = RoundPlan {
-            calls: 1,
-            batch: 1,
-            step: 1,
-            time: Duration::ZERO,
-            ..self.plan_for(sample, 0)
-        };
         let mut call_ns = f64::INFINITY;
         // First calls of an instance are slower, and so is a round in which the thread lost its
         // processor: the shortest round counts, once confirmed.
         let mut confirmed = 0;
         for round in 0..12 {
-            let plan = if round < 2 { one } else { self.plan_for(sample / 4, call_ns as u64) };
-            let trial = RoundPlan { settles: false, probes: false, ..plan };
+            let trial = match round {
+                0 | 1 => RoundPlan::ONE_CALL,
+                _ => RoundPlan {
+                    settles: false,
+                    probes: false,
+                    ..self.plan_for(sample / 4, call_ns as u64)
+                },
+            };
             let seen = self.round(trial)?.per_call().max(1.0);
             confirmed += u32::from(seen >= call_ns * 0.8);
             call_ns = call_ns.min(seen);

@@ -13,16 +13,7 @@ use std::time::{Duration, Instant};
 use touchstone_executor::Instance;
 
 /// A round of calls. The callers pause between rounds.
-const ROUND: RoundPlan = RoundPlan {
-    calls: 1,
-    batch: 1,
-    step: 1,
-    time: Duration::from_millis(50),
-    settles: false,
-    probes: false,
-};
-/// A round of one call of each caller.
-const ONE_CALL: RoundPlan = RoundPlan { time: Duration::ZERO, ..ROUND };
+const ROUND: RoundPlan = RoundPlan { time: Duration::from_millis(50), ..RoundPlan::ONE_CALL };
 
 /// Results of the callers while the module was replaced, and for as long without.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +48,7 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad, Refused> {
     })?;
     let started = Instant::now();
     // Every caller uses the first module and, after the last replacement, the last one.
-    crew.round(ONE_CALL)?;
+    crew.round(RoundPlan::ONE_CALL)?;
     std::thread::scope(|scope| -> Result<()> {
         let thread = std::thread::Builder::new().name("replacing".to_owned());
         let replacing = thread.spawn_scoped(scope, || place.replace(plan));
@@ -66,7 +57,7 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad, Refused> {
             crew.round(ROUND)?;
         }
         replacing.join().map_err(|_| anyhow!("the replacing thread panicked"))??;
-        crew.round(ONE_CALL)?;
+        crew.round(RoundPlan::ONE_CALL)?;
         Ok(())
     })?;
     let swapping = place.take_seen()?;

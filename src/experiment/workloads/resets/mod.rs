@@ -157,7 +157,7 @@ fn measure(
     // Once more on the instances that were timed: what the last calls wrote must be gone.
     looks.store(true, Ordering::Relaxed);
     for (side, Ready { executor, setup, mut crew }) in ready.into_iter().enumerate() {
-        let point = match crew.round(ONE_CALL) {
+        let point = match crew.round(RoundPlan::ONE_CALL) {
             Err(error) => {
                 let Refused { status, reason } = error.into();
                 at(&executor).refused(status, format!("after the timed calls: {reason}"))
@@ -172,9 +172,6 @@ fn measure(
     }
     Ok(())
 }
-
-const ONE_CALL: RoundPlan =
-    RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false, probes: false };
 
 /// The threads that make the calls of an executor.
 fn start(opened: &Opened, order: Order, threads: usize, looks: &Arc<AtomicBool>) -> Result<Crew> {
