@@ -4,10 +4,11 @@
 
 use crate::case::{Case, Guests};
 use crate::compare::{Judged, Verdict, judge};
+use crate::lab::Refused;
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
-use crate::run::{Performer, Task, perform_side};
+use crate::run::{Performer, perform_side};
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,7 @@ pub fn serve_side(
                 probe::calibrated(probe_ns);
                 let (guests, budget) = (guests.clone(), Budget::full(1));
                 Performer::new(cases, engines, guests, budget, 0, &artifacts)
-                    .and_then(|mut all| perform_side(&mut all, &Task::Compare(*of), is_subject))
+                    .and_then(|mut all| perform_side(&mut all, &of, is_subject))
                     .map(|made| {
                         *crew = Some(made);
                         Answer::default()
@@ -73,9 +74,8 @@ pub fn serve_side(
             }
         };
         let answer = answer.map_err(|error| {
-            let refused = error.downcast_ref::<crate::lab::Refused>();
-            let status = refused.map_or(Status::Failed, |refused| refused.status);
-            (status, format!("{error:#}"))
+            let Refused { status, reason } = error.into();
+            (status, reason)
         });
         parent.say(&answer)?;
     }

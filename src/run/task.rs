@@ -1,6 +1,7 @@
 //! Tasks of worker processes, and their outcomes.
 
 use crate::case::Case;
+use crate::lab::Refused;
 use crate::plan::{Cell, Compare};
 use crate::record::{CellKey, Contender, Match, Means, Metric, Refusal, Samples, Setup};
 use anyhow::{Context, Result};
@@ -42,19 +43,34 @@ impl Task {
         }
     }
 
-    /// The refusal of a cell; `None` for a comparison.
-    pub fn refusal(&self, status: crate::record::Status, reason: String) -> Option<Refusal> {
-        let Self::Cell(cell) = self else { return None };
-        Some(Refusal {
-            engine: cell.engine.clone(),
-            strategy: Some(cell.strategy),
-            guest: Some(cell.guest.clone()),
-            case: Some(cell.case.clone()),
-            threads: Some(cell.threads),
-            status,
-            reason,
-        })
+    /// Its refusal. A failure concerns one cell; other reasons hold more widely.
+    pub fn refused(&self, refused: Refused, scope: Scope) -> Refusal {
+        let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
+        let (engine, strategy, guest) = self.module();
+        let threads = match self {
+            Self::Cell(cell) => cell.threads,
+            Self::Compare(of) => of.subject.threads,
+        };
+        Refusal {
+            engine: engine.to_owned(),
+            strategy: Some(strategy),
+            guest: Some(guest.to_owned()),
+            case: (scope != Scope::Module).then(|| self.case().to_owned()),
+            threads: (scope == Scope::Cell).then_some(threads),
+            status: refused.status,
+            reason: refused.reason,
+        }
     }
+}
+
+/// What a refusal concerns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Every case on the guest.
+    Module,
+    /// The case, on any number of threads.
+    Case,
+    Cell,
 }
 
 /// The outcome of a task.
@@ -75,12 +91,17 @@ pub enum Done {
 }
 
 /// Resolves names to cells.
-pub struct Names<'a> {
-    pub cases: &'a [Arc<Case>],
-    pub engines: &'a [Arc<dyn MeasuredEngine>],
+pub struct Names {
+    pub cases: Vec<Arc<Case>>,
+    pub engines: Vec<Arc<dyn MeasuredEngine>>,
 }
 
-impl Names<'_> {
+impl Names {
+    pub fn new(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Self {
+        let cases = cases.iter().cloned().map(Arc::new).collect();
+        Self { cases, engines: engines.to_vec() }
+    }
+
     /// The cell of a key. Fails if a name is unknown here.
     pub fn cell(&self, key: &CellKey) -> Result<Cell> {
         let case = self.case(&key.case)?;

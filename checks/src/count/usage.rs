@@ -38,8 +38,7 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> 
     let parent = Parent::<Told, Observations>::join()?;
     let mut parent = parent.context("this is for the program's own use")?;
     let Some(Told { traced, cells }) = parent.hear()? else { return Ok(()) };
-    let cases: Vec<Arc<Case>> = cases.iter().cloned().map(Arc::new).collect();
-    let names = Names { cases: &cases, engines };
+    let names = Names::new(cases, engines);
     let mut lab = Lab::new(Guests::built(), Config::default()).without_times();
     if traced {
         trace::begin()?;

@@ -1,6 +1,6 @@
 //! How long a clean call takes that writes so many pages, under each strategy.
 //!
-//! `benches/resets.toml` names the guest and selects the points. All executors of an engine are
+//! The declaration names the guest and selects the points. All executors of an engine are
 //! timed at a point in turns, in one process; each point is measured in several processes.
 
 mod selection;
@@ -14,8 +14,7 @@ use crate::plan::{Budget, Cell, Filter, Plan, Random, cores, crowded, shuffled};
 use crate::record::{Book, Executor, Experiment, Line, Place, Samples, Setup, Status};
 use crate::run::setup;
 use anyhow::{Context, Result};
-use selection::{Selection, default_file, preferred_engine, threads};
-use std::path::PathBuf;
+use selection::{Selection, preferred_engine, threads};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,7 +26,7 @@ pub(super) const WORKLOAD: &dyn Workload = &Resets;
 
 impl Workload for Resets {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
-        let selection = Selection::load(&default_file(), &host.experiment)?;
+        let selection = Selection::of(&host.experiment)?;
         let points = selection.points(&host.experiment, asked)?;
         let (points, crowd): (Vec<Place>, Vec<Place>) =
             points.into_iter().partition(|point| threads(point) <= cores());
@@ -67,16 +66,12 @@ impl Workload for Resets {
         terms: &Terms,
         say: &mut Say<'_>,
     ) -> Result<(), Refused> {
-        let selection = Selection::load(&default_file(), &host.experiment)?;
+        let selection = Selection::of(&host.experiment)?;
         let case = selection.case(&question.place);
         let plan = Plan::new(&[case], &host.engines, &mut host.guests)?;
         let is_asked = |cell: &&Cell| question.executors.contains(&cell.key.executor());
         let cells: Vec<Cell> = plan.cells.iter().filter(is_asked).cloned().collect();
         measure(&host, question, terms, selection.order(&question.place), cells, say)
-    }
-
-    fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
-        vec![default_file()]
     }
 
     fn limit(&self) -> Duration {
