@@ -154,13 +154,9 @@ mod tests {
         assert_eq!(of("0xffffffff000000030000000200000001").unwrap(), given);
         assert_eq!(of("i8x16:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,255").unwrap()[15], 255);
         assert_eq!(of("f64x2:1,nan").unwrap()[8..16], 0x7ff8_0000_0000_0000_u64.to_le_bytes());
-        for text in [
-            "i32x4:1,2,3",
-            "i8x16:256,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
-            "i3x4:1",
-            "5",
-            "0x+5",
-        ] {
+        for text in
+            ["i32x4:1,2,3", "i8x16:256,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15", "i3x4:1", "5", "0x+5"]
+        {
             let error = format!("{:#}", of(text).unwrap_err());
             let reason = format!("parameter 1 is v128: '{text}' is not a vector");
             assert!(error.contains(&reason), "{error}");

@@ -89,9 +89,7 @@ where
             (Status::OverBudget, format!("they take more than {} MiB", limit >> 20))
         }
         Heard::Ended(death) => (Status::Failed, format!("the process {death}")),
-        Heard::Silent => {
-            (Status::OverBudget, format!("it takes more than {} s", time.as_secs()))
-        }
+        Heard::Silent => (Status::OverBudget, format!("it takes more than {} s", time.as_secs())),
     };
     Err(Refused { status, reason })
 }

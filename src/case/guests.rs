@@ -1,6 +1,6 @@
 //! The built guests and their digests.
 
-use super::{Case, init};
+use super::{Case, default_folder, init, load_all};
 use crate::files::{FilePath, read_text, read_whole};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
@@ -137,6 +137,35 @@ impl Guests {
         let module = if self.counting { module.counting()? } else { module };
         self.modules.insert(key, module.clone());
         Ok(module)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Suite {
+    BuiltIn,
+    /// A user's folder with `*.toml`, `*.wasm` and `SHA256SUMS`. Paths in its files cannot leave
+    /// it.
+    Folder(FilePath),
+}
+
+impl Suite {
+    /// The suite of a folder, or the project's own. Fails if there is no such folder.
+    pub fn of(folder: Option<&Path>) -> Result<Self> {
+        folder.map_or(Ok(Self::BuiltIn), |folder| FilePath::within(folder).map(Self::Folder))
+    }
+
+    pub fn cases(&self) -> Result<Vec<Case>> {
+        match self {
+            Self::BuiltIn => load_all(default_folder()),
+            Self::Folder(folder) => load_all(folder),
+        }
+    }
+
+    pub fn guests(&self) -> Guests {
+        match self {
+            Self::BuiltIn => Guests::built(),
+            Self::Folder(folder) => Guests::in_folder(folder),
+        }
     }
 }
 

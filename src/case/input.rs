@@ -16,7 +16,9 @@ use serde::Deserialize;
 pub enum Input {
     /// Bytes in hexadecimal, after `0x`.
     Hex(String),
-    Text { text: String },
+    Text {
+        text: String,
+    },
     File {
         /// Its path, from the folder of the case file.
         file: FilePath,

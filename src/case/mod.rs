@@ -1,6 +1,5 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
-mod folder;
 mod guest_name;
 mod guests;
 pub mod init;
@@ -23,9 +22,8 @@ use crate::files::FilePath;
 use crate::record::data::{self, repeated};
 use crate::record::{Role, Sweep};
 
-pub use folder::Suite;
 pub use guest_name::GuestName;
-pub use guests::{GuestFile, Guests, digest, hex};
+pub use guests::{GuestFile, Guests, Suite, digest, hex};
 pub use input::{Field, Input, Number, parse_hex};
 pub use random::{Random, shuffled};
 pub use text::binary;

@@ -51,8 +51,7 @@ fn topology(siblings: &[String]) -> Finding {
 }
 
 fn governor(found: Option<&str>) -> Finding {
-    let advice =
-        "clock rates change with the load: cpupower frequency-set --governor performance";
+    let advice = "clock rates change with the load: cpupower frequency-set --governor performance";
     Finding::new("frequency governor", found, HIDDEN, |found| {
         (found, (found != "performance").then_some(advice))
     })

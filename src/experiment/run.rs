@@ -12,7 +12,7 @@ use crate::record::{
     Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, Status,
     load,
 };
-use crate::run::{digest_of, going_on, goes_on, header, starting_again};
+use crate::run::{digest_of, goes_on, going_on, header, starting_again};
 use crate::solo::{self, Limits};
 use crate::supervise::{Stop, this_program};
 use crate::terminal::complain;
@@ -61,15 +61,6 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The executors, or names, that the filter selects. Fails if it selects none.
-    pub fn select<T>(
-        &self,
-        things: impl IntoIterator<Item = T>,
-        name: impl Fn(&T) -> String,
-    ) -> Result<Vec<T>> {
-        self.filter.select("no executor", things, name)
-    }
-
     /// The values of a dimension: those that are asked for, or the declared ones.
     pub fn values(&self, experiment: &Experiment, dimension: &str) -> Vec<Coordinate> {
         let declared = || experiment.dimension(dimension).map(|own| own.values.clone());
@@ -414,38 +405,36 @@ fn in_a_process(
     own: &mut Answers<'_>,
 ) -> Result<bool> {
     let limits = Limits { memory, time: workload.limit() };
-    let (mut left, mut kept) = (question.clone(), Vec::new());
+    let (mut left, mut refusals) = (question.clone(), Vec::new());
     loop {
         own.opens = None;
         let ask: Ask = (own.experiment.name.clone(), left.clone(), terms.clone());
         let command = this_program(session.worker);
         let refused = match solo::ask(&ask, command, limits, session.stop, |said| own.hear(said)) {
-            Ok(Some(())) => {
-                own.lines.append(&mut kept);
-                return Ok(true);
-            }
+            Ok(Some(())) => break,
             Ok(None) => return Ok(false),
             Err(refused) => refused,
         };
-        let before = left.executors.len();
-        let opened = own.opens.take();
-        left.executors.retain(|executor| Some(executor) != opened.as_ref());
-        let is_last = left.executors.len() == before;
-        match (is_last, before) {
-            (true, 0) => own.refused(question, None, refused),
-            (true, _) => left.executors.iter().for_each(|executor| {
-                own.refused(question, Some(executor), refused.clone());
-            }),
-            (false, _) => {
+        match own.opens.take().filter(|opened| left.executors.contains(opened)) {
+            Some(opened) => {
+                left.executors.retain(|executor| *executor != opened);
+                refusals.push((Some(opened), refused));
                 // What the process found so far, the next one finds again.
                 own.lines.clear();
-                own.refused(question, opened.as_ref(), refused);
-                kept.append(&mut own.lines);
+                if left.executors.is_empty() {
+                    break;
+                }
+            }
+            None => {
+                let all = left.executors.into_iter().map(Some);
+                let all = if all.len() == 0 { vec![None] } else { all.collect() };
+                refusals.extend(all.into_iter().map(|executor| (executor, refused.clone())));
+                break;
             }
         }
-        if is_last || left.executors.is_empty() {
-            own.lines.append(&mut kept);
-            return Ok(true);
-        }
     }
+    for (executor, refused) in refusals {
+        own.refused(question, executor.as_ref(), refused);
+    }
+    Ok(true)
 }

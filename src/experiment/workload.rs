@@ -3,7 +3,6 @@
 use crate::case::{self, Case, Guests};
 use crate::experiment::Asked;
 use crate::lab::Refused;
-use crate::plan::{Cell, Plan};
 use crate::record::{Book, Executor, Experiment, Line, Place, Point, WorkFacts};
 use crate::supervise::Stop;
 use anyhow::{Context, Result};
@@ -73,7 +72,7 @@ pub struct Question {
     pub process: Option<u32>,
     /// The executors that are measured in turns; empty where the place has one.
     pub executors: Vec<Executor>,
-    /// A filter of executors or a number of swaps, which the workload reads on the way.
+    /// A filter of executors, which the workload reads on the way.
     pub filter: Option<String>,
 }
 
@@ -115,14 +114,6 @@ pub struct Planned {
     pub questions: Vec<Question>,
     /// Points that are left out, as far as that is known without running anything.
     pub refused: Vec<Line>,
-}
-
-impl Planned {
-    /// Of some cells, each a question with values of its own.
-    pub fn of(plan: &Plan, cells: &[&Cell], questions: impl Fn(&Cell) -> Vec<Question>) -> Self {
-        let questions = cells.iter().flat_map(|cell| questions(cell)).collect();
-        Self { works: plan.works.clone(), questions, refused: Vec::new() }
-    }
 }
 
 /// A message of a workload.

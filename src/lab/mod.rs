@@ -1,12 +1,10 @@
 //! The loader: opens cells. Guests, artifacts and modules are made when first needed. A cell
 //! is returned only after its output was compared with the expected one.
 
-mod instances;
 mod opened;
 mod reason;
 
-pub use instances::Instances;
-pub use opened::{Loaded, Opened, Refused, VERY_LONG, abbreviate, abbreviate_to};
+pub use opened::{Instances, Loaded, Opened, Refused, VERY_LONG, abbreviate, abbreviate_to};
 pub(crate) use opened::{checked_call, elapsed};
 pub use reason::obstacles;
 

@@ -43,14 +43,8 @@ const WIDER: u64 = 20;
 
 impl RoundPlan {
     /// One call of each thread.
-    pub const ONE_CALL: Self = Self {
-        calls: 1,
-        batch: 1,
-        step: 1,
-        time: Duration::ZERO,
-        settles: false,
-        probes: false,
-    };
+    pub const ONE_CALL: Self =
+        Self { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false, probes: false };
 
     /// Plans a round of about `sample` for calls of about `call_ns`. A single thread makes an exact
     /// number of calls. Several threads continue until the time is over, so that all run to the

@@ -94,8 +94,16 @@ impl Plan {
                 let guest_sha256 = guests.file(guest)?.sha256.clone();
                 let module = match guests.of_case(&case, guest) {
                     Ok(module) => module,
-                    Err(error) if lacks_init(&error) => {
-                        plan.refuse_init(&case, guest, engines);
+                    Err(error) if error.downcast_ref() == Some(&InitError::NotBuilt) => {
+                        plan.refusals.extend(engines.iter().map(|engine| Refusal {
+                            case: Some(case.name.clone()),
+                            guest: Some(guest.to_string()),
+                            ..refusal(
+                                &**engine,
+                                Status::Unsupported,
+                                InitError::NotBuilt.to_string(),
+                            )
+                        }));
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -122,15 +130,6 @@ impl Plan {
         plan.refusals.sort();
         plan.refusals.dedup();
         Ok(plan)
-    }
-
-    /// Refuses a case on a guest, because this build cannot pre-initialise guests.
-    fn refuse_init(&mut self, case: &Case, guest: &GuestName, engines: &[Arc<dyn MeasuredEngine>]) {
-        self.refusals.extend(engines.iter().map(|engine| Refusal {
-            case: Some(case.name.clone()),
-            guest: Some(guest.to_string()),
-            ..refusal(&**engine, Status::Unsupported, InitError::NotBuilt.to_string())
-        }));
     }
 
     fn cross(
@@ -196,11 +195,6 @@ impl Plan {
             self.cells.extend(asked.map(cell));
         }
     }
-}
-
-/// `true` if a guest is unsupported because this build cannot pre-initialise any.
-fn lacks_init(error: &anyhow::Error) -> bool {
-    error.downcast_ref() == Some(&InitError::NotBuilt)
 }
 
 /// A refusal of every cell of an engine on a case.

@@ -87,7 +87,9 @@ pub enum Done {
         noisy: Vec<usize>,
     },
     /// Refused or failed.
-    Refused { refusal: Box<Refusal> },
+    Refused {
+        refusal: Box<Refusal>,
+    },
 }
 
 /// Resolves names to cells.

@@ -7,7 +7,6 @@ use crate::record::{Place, Point, Status};
 use anyhow::Result;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use strum::VariantArray;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
 use touchstone_executor::heap::WASM_PAGE;
@@ -44,40 +43,23 @@ const FULL: Sizes = Sizes {
 };
 const SMALL: Sizes = Sizes { bytes: &[64 << 10], reads: &[3], rounds: 1, time: Duration::ZERO };
 
-/// Who reads a state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "snake_case")]
-enum Shape {
-    /// One instance, once.
-    Direct,
-    /// Many instances, each once.
-    FanOut,
-    /// One instance, many times.
-    Singleton,
-}
-
-/// How a state gets to its readers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "snake_case")]
-enum Way {
-    /// Each call copies it.
-    Copied,
-    /// It is mapped into each memory, read-only.
-    Mapped,
-}
+/// Who reads a state: one instance once, many instances each once, or one instance many times.
+const SHAPES: [&str; 3] = ["direct", "fan_out", "singleton"];
+/// How a state gets to its readers: each call copies it, or it is mapped into each memory,
+/// read-only.
+const WAYS: [&str; 2] = ["copied", "mapped"];
 
 #[derive(Clone, Copy)]
 struct Reading {
-    shape: Shape,
-    way: Way,
+    shape: &'static str,
+    way: &'static str,
     bytes: usize,
     reads: u32,
 }
 
 impl Reading {
     fn on(self, place: &Place) -> Place {
-        let (shape, way): (&str, &str) = (self.shape.into(), self.way.into());
-        let place = place.clone().with("shape", shape).with("way", way);
+        let place = place.clone().with("shape", self.shape).with("way", self.way);
         place.with("bytes", self.bytes).with("reads", u64::from(self.reads))
     }
 }
@@ -117,10 +99,10 @@ impl Workload for FanOut {
 fn all(sizes: &Sizes) -> Vec<Reading> {
     let mut all = Vec::new();
     for &bytes in sizes.bytes {
-        for &shape in Shape::VARIANTS {
-            let reads: &[u32] = if shape == Shape::Direct { &[1] } else { sizes.reads };
+        for shape in SHAPES {
+            let reads: &[u32] = if shape == "direct" { &[1] } else { sizes.reads };
             for &reads in reads {
-                all.extend(Way::VARIANTS.iter().map(|&way| Reading { shape, way, bytes, reads }));
+                all.extend(WAYS.map(|way| Reading { shape, way, bytes, reads }));
             }
         }
     }
@@ -142,15 +124,12 @@ fn read(
     }
     let pages = reading.bytes.div_ceil(WASM_PAGE) as u32;
     // The host's allocator gives blocks of powers of two, with the message's head in them.
-    let room = if reading.way == Way::Copied { 2 * pages } else { pages };
+    let is_mapped = reading.way == "mapped";
+    let room = if is_mapped { pages } else { 2 * pages };
     let heap = HeapPages { extra: room + BESIDE, ..HeapPages::default() };
     let guest = lab.guests().module(GUEST, heap)?;
-    let region = match reading.way {
-        Way::Copied => None,
-        Way::Mapped => {
-            Some(Arc::new(Region::new(reading.bytes).map_err(touchstone_executor::Error::from)?))
-        }
-    };
+    let region = is_mapped.then(|| Region::new(reading.bytes).map(Arc::new)).transpose();
+    let region = region.map_err(touchstone_executor::Error::from)?;
     let config = Config { region: region.clone(), ..lab.config().clone() };
     let loaded = lab.load_guest(engine, strategy, &guest, heap, &config)?;
     let (name, mut producer) = match region {
@@ -162,9 +141,8 @@ fn read(
         }
     };
     let (instances, calls) = match reading.shape {
-        Shape::Direct => (1, 1),
-        Shape::FanOut => (reading.reads, 1),
-        Shape::Singleton => (1, reading.reads as usize),
+        "fan_out" => (reading.reads, 1),
+        _ => (1, reading.reads as usize),
     };
     let before = footprint().pss_kib;
     let instances = (0..instances).map(|_| loaded.instances.new_instance());

@@ -49,14 +49,16 @@ impl Workload for Density {
             let key = &cell.key;
             key.guest == first.key.guest && key.threads == 1 && !key.strategy.is_precompiled()
         });
-        let cells = asked.select(cells, |cell| cell.key.executor().to_string())?;
+        let name = |cell: &&Cell| cell.key.executor().to_string();
+        let cells = asked.filter.select("no executor", cells, name)?;
         let counts = asked.numbers(&host.experiment, "instances");
         let question = |cell: &Cell, instances: &u64| Question {
             place: place(cell, *instances),
             ..Question::default()
         };
-        let of = |cell: &Cell| counts.iter().map(|count| question(cell, count)).collect();
-        Ok(Planned::of(&plan, &cells, of))
+        let of = |cell| counts.iter().map(move |count| question(cell, count));
+        let questions = cells.into_iter().flat_map(of).collect();
+        Ok(Planned { works: plan.works.clone(), questions, refused: Vec::new() })
     }
 
     fn answer(

@@ -26,8 +26,7 @@ impl Workload for Memory {
             let way = way.to_string();
             let (engine, method) = way.split_once('/')?;
             let place = Place::default().with("engine", engine).with("method", method);
-            // The number is no dimension of every point: each has the swaps so far.
-            Some(Question { place, filter: Some(swaps.to_string()), ..Question::default() })
+            Some(Question { place: place.with(SWAPS, swaps), ..Question::default() })
         });
         Ok(Planned { questions: questions.collect(), ..Planned::default() })
     }
@@ -42,8 +41,7 @@ impl Workload for Memory {
         let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
         let method = question.place.text("method").unwrap_or_default();
         let method: Method = method.parse().context("the question has no method")?;
-        let swaps = question.filter.as_deref().unwrap_or_default().parse::<u64>();
-        let swaps = swaps.context("the question has no number of swaps")?;
+        let swaps = question.place.number(SWAPS).context("the question has no number of swaps")?;
         let file = terms.file.as_deref();
         let (cases, guests) = (&host.cases, &mut host.guests);
         let (_, ready) = Ready::of_file(method, &engine, file, cases, guests)?;

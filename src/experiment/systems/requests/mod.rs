@@ -235,12 +235,7 @@ fn at_share(place: Place, of: &str, percent: u32) -> Place {
 
 /// The loops of a step. The first step has all; the next ones are for the pairs of clean and used
 /// instances of an executor.
-fn loops(
-    rows: &[Row],
-    group: &[usize],
-    capacities: &BTreeMap<usize, f64>,
-    step: u32,
-) -> Vec<Loop> {
+fn loops(rows: &[Row], group: &[usize], capacities: &BTreeMap<usize, f64>, step: u32) -> Vec<Loop> {
     let mut all = Vec::new();
     for row in group {
         let ask = rows[*row].ask();
@@ -248,7 +243,8 @@ fn loops(
             |other: &&usize| *other != row && rows[**other].ask().executor == ask.executor;
         let other = group.iter().find(is_other);
         let mut add = |percent, row_of: &usize, of| {
-            let share = capacities.get(row_of).map(|capacity| Share { percent, capacity: *capacity });
+            let share =
+                capacities.get(row_of).map(|capacity| Share { percent, capacity: *capacity });
             all.extend(share.map(|share| Loop { row: *row, share, of }));
         };
         if step == 0 {

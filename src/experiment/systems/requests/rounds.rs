@@ -220,7 +220,10 @@ mod tests {
             .map(|(planned, place)| Made { planned: *planned, done: at(place), right: true })
             .collect();
         let load = summary(&plan, &made, Duration::from_millis(100));
-        assert!(is_saturated(&load) && value(&load, "completed") < value(&load, "offered") * 0.6, "{load:?}");
+        assert!(
+            is_saturated(&load) && value(&load, "completed") < value(&load, "offered") * 0.6,
+            "{load:?}"
+        );
         let some = summary(&plan, &made[..40], Duration::from_millis(100));
         assert!(is_saturated(&some) && value(&some, "unanswered") == 60.0, "{some:?}");
     }

@@ -96,8 +96,8 @@ fn groups(host: &Host, plan: &Plan, asked: &Asked) -> Result<Vec<Vec<Executor>>>
         Filter::All => Some(cell.key.engine.as_str()) == preferred,
         _ => true,
     };
-    let meant =
-        asked.select(cells.iter().filter(is_meant), |cell| cell.key.executor().to_string())?;
+    let name = |cell: &&Cell| cell.key.executor().to_string();
+    let meant = asked.filter.select("no executor", cells.iter().filter(is_meant), name)?;
     let executors: Vec<Executor> = meant.iter().map(|cell| cell.key.executor()).collect();
     let groups = executors.chunk_by(|a, b| a.engine == b.engine).map(<[Executor]>::to_vec);
     Ok(groups.collect())

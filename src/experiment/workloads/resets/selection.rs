@@ -214,8 +214,14 @@ mod tests {
     fn a_wrong_file_is_refused_with_the_reason() {
         for (change, reason) in [
             (("region = 32768", "region = 32767"), "'region' is a power of two"),
-            (("threads = [1]\n\n[[settings", "threads = []\n\n[[settings"), "every list of 'points'"),
-            (("threads = [1]\n\n[[settings", "threads = [0]\n\n[[settings"), "'0' is not in 1..=65535"),
+            (
+                ("threads = [1]\n\n[[settings", "threads = []\n\n[[settings"),
+                "every list of 'points'",
+            ),
+            (
+                ("threads = [1]\n\n[[settings", "threads = [0]\n\n[[settings"),
+                "'0' is not in 1..=65535",
+            ),
             (("pages   = [1,", "pages   = [0,"), "'0' is not in 1..=16384"),
             (("\"byte\"", "\"bit\""), "'bit' is no value of 'touch'"),
             (("seed   = 1", "seeds  = 1"), "unknown field `seeds`"),
