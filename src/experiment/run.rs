@@ -185,9 +185,15 @@ pub fn run(
     Ok((go_on(&session, &mut file)?, file))
 }
 
-/// Asks the questions that the lines of a file do not answer, and adds the answers to it.
+/// Asks the questions that the lines of a file do not answer. All lines of an answer are added to
+/// it in one step.
 pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
     let all = session.plan()?;
+    let questions = || {
+        all.iter().flat_map(|(experiment, workload, planned)| {
+            planned.questions.iter().map(|question| (*experiment, *workload, question))
+        })
+    };
     let known = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
     let refused = all.iter().flat_map(|(_, _, planned)| planned.refused.clone());
     let (before, refused): (Vec<Line>, Vec<Line>) = refused.partition(|line| known.contains(line));
@@ -202,17 +208,58 @@ pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
     if let (true, Some(last)) = (file.was_torn(), points.last().cloned()) {
         // A kill may have cut off the end of the last answer: it is asked again, and the new points
         // replace those in the file.
-        let questions = all.iter().flat_map(|(experiment, _, planned)| {
-            planned.questions.iter().map(move |question| (experiment, question))
-        });
-        for (experiment, question) in questions {
+        for (experiment, _, question) in questions() {
             if answers_it(&last, experiment, question) {
                 points.retain(|point| !answers_it(point, experiment, question));
             }
         }
     }
-    let setups = known.iter().filter_map(setup_of).collect();
-    answers(session, &all, points, setups, file)
+    let mut setups: BTreeSet<Executor> = known.iter().filter_map(setup_of).collect();
+    let artifacts = Scratch::new()?;
+    let terms = session.terms(artifacts.path());
+    let progress = Progress::new(questions().count(), true);
+    let failed = points.iter().any(|point| {
+        let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);
+        own.any(|(experiment, ..)| is_failure(experiment, point))
+    });
+    let mut ran = Ran { failed, stopped: false };
+    for (experiment, workload, question) in questions() {
+        if session.stop.asked() {
+            return Ok(Ran { stopped: true, ..ran });
+        }
+        let is_known = is_answered(&points, experiment, question);
+        if is_known || is_beyond(experiment, question, &points) {
+            progress.next(String::new());
+            continue;
+        }
+        progress.next(format!("{}: {}", experiment.name, question.place));
+        let mut own = Answer {
+            progress: &progress,
+            experiment,
+            question,
+            setups: &mut setups,
+            lines: Vec::new(),
+            so_far: BTreeMap::new(),
+            opens: None,
+        };
+        if !ask(session, workload, &terms, &mut own) {
+            return Ok(Ran { stopped: true, ..ran });
+        }
+        let lines = own.lines;
+        let new: Vec<Point> = lines.iter().filter_map(point_of).collect();
+        ran.failed |= new.iter().any(|point| is_failure(experiment, point));
+        points.extend(new);
+        file.append_all(&lines)?;
+    }
+    Ok(ran)
+}
+
+fn setup_of(line: &Line) -> Option<Executor> {
+    if let Line::Setup(setup) = line { Some(setup.executor.clone()) } else { None }
+}
+
+fn point_of(line: &Line) -> Option<Point> {
+    if let Line::Point(point) = line { Some((**point).clone()) } else { None }
 }
 
 fn answers_it(point: &Point, experiment: &Experiment, question: &Question) -> bool {
@@ -247,18 +294,18 @@ fn is_failure(experiment: &Experiment, point: &Point) -> bool {
         || !wrong(experiment, point).is_empty()
 }
 
-/// The answers to a question, as they come.
-struct Answers<'a> {
+/// The lines of an answer, as they come.
+struct Answer<'a> {
     progress: &'a Progress,
     experiment: &'a Experiment,
+    question: &'a Question,
     setups: &'a mut BTreeSet<Executor>,
     lines: Vec<Line>,
     so_far: BTreeMap<String, u64>,
     opens: Option<Executor>,
-    failed: bool,
 }
 
-impl Answers<'_> {
+impl Answer<'_> {
     fn hear(&mut self, said: Said) {
         match said {
             Said::Step(step) => self.progress.next(step),
@@ -280,14 +327,14 @@ impl Answers<'_> {
                 for (name, sum) in wrong(self.experiment, point) {
                     self.progress.print(&format!("{}: {sum} {name}", point.place));
                 }
-                self.failed |= is_failure(self.experiment, point);
             }
             _ => {}
         }
         self.lines.push(line);
     }
 
-    fn refused(&mut self, question: &Question, executor: Option<&Executor>, refused: Refused) {
+    fn refused(&mut self, executor: Option<&Executor>, refused: Refused) {
+        let question = self.question;
         let place = executor.map_or_else(|| question.place.clone(), |own| question.place.at(own));
         let mut point = Point::new(&self.experiment.name, place, question.number());
         for (name, value) in std::mem::take(&mut self.so_far) {
@@ -295,70 +342,6 @@ impl Answers<'_> {
         }
         self.found(Line::Point(Box::new(point.refused(refused.status, refused.reason))));
     }
-}
-
-/// Asks the questions that are not answered yet. All lines of an answer are recorded in one step.
-fn answers(
-    session: &Session<'_>,
-    all: &[Questions<'_>],
-    mut points: Vec<Point>,
-    mut setups: BTreeSet<Executor>,
-    sink: &mut dyn Sink,
-) -> Result<Ran> {
-    let artifacts = Scratch::new()?;
-    let terms = session.terms(artifacts.path());
-    let count = all.iter().map(|(_, _, planned)| planned.questions.len()).sum();
-    let progress = Progress::new(count, true);
-    let memory = session.asked.memory.unwrap_or_else(|| solo::available_memory() / 2);
-    let failed = points.iter().any(|point| {
-        let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);
-        own.any(|(experiment, ..)| is_failure(experiment, point))
-    });
-    let mut ran = Ran { failed, ..Ran::default() };
-    for (experiment, workload, planned) in all {
-        for question in &planned.questions {
-            if session.stop.asked() {
-                ran.stopped = true;
-                return Ok(ran);
-            }
-            let is_known = is_answered(&points, experiment, question);
-            if is_known || is_beyond(experiment, question, &points) {
-                progress.next(String::new());
-                continue;
-            }
-            progress.next(format!("{}: {}", experiment.name, question.place));
-            let mut own = Answers {
-                progress: &progress,
-                experiment,
-                setups: &mut setups,
-                lines: Vec::new(),
-                so_far: BTreeMap::new(),
-                opens: None,
-                failed: false,
-            };
-            let is_whole = match workload.runs_here() {
-                true => here(session, *workload, question, &terms, &mut own)?,
-                false => in_a_process(session, *workload, question, &terms, memory, &mut own)?,
-            };
-            if !is_whole {
-                ran.stopped = true;
-                return Ok(ran);
-            }
-            ran.failed |= own.failed;
-            let lines = own.lines;
-            points.extend(lines.iter().filter_map(point_of));
-            sink.append_all(&lines)?;
-        }
-    }
-    Ok(ran)
-}
-
-fn setup_of(line: &Line) -> Option<Executor> {
-    if let Line::Setup(setup) = line { Some(setup.executor.clone()) } else { None }
-}
-
-fn point_of(line: &Line) -> Option<Point> {
-    if let Line::Point(point) = line { Some((**point).clone()) } else { None }
 }
 
 /// `true` if a smaller number was refused, and larger ones are left out.
@@ -375,44 +358,35 @@ fn is_beyond(experiment: &Experiment, question: &Question, points: &[Point]) -> 
     })
 }
 
-/// Answers in this process; `false` if the run was stopped.
-fn here(
+/// Asks a process, or answers in this one; `false` if the run was stopped. A process that ends
+/// while it opens an executor refuses that one, and another process measures the others.
+fn ask(
     session: &Session<'_>,
     workload: &dyn Workload,
-    question: &Question,
     terms: &Terms,
-    own: &mut Answers<'_>,
-) -> Result<bool> {
-    let host = session.host(own.experiment)?;
-    let answer = workload.answer(host, question, terms, &mut |said| own.hear(said));
-    if session.stop.asked() {
-        return Ok(false);
-    }
-    if let Err(refused) = answer {
-        own.refused(question, None, refused);
-    }
-    Ok(true)
-}
-
-/// Asks a process; `false` if the run was stopped. One that ends while it opens an executor refuses
-/// that one, and another process measures the others.
-fn in_a_process(
-    session: &Session<'_>,
-    workload: &dyn Workload,
-    question: &Question,
-    terms: &Terms,
-    memory: u64,
-    own: &mut Answers<'_>,
-) -> Result<bool> {
+    own: &mut Answer<'_>,
+) -> bool {
+    let memory = session.asked.memory.unwrap_or_else(|| solo::available_memory() / 2);
     let limits = Limits { memory, time: workload.limit() };
-    let (mut left, mut refusals) = (question.clone(), Vec::new());
+    let (mut left, mut refusals) = (own.question.clone(), Vec::new());
     loop {
         own.opens = None;
-        let ask: Ask = (own.experiment.name.clone(), left.clone(), terms.clone());
-        let command = this_program(session.worker);
-        let refused = match solo::ask(&ask, command, limits, session.stop, |said| own.hear(said)) {
+        let answered = match workload.runs_here() {
+            true => {
+                let host = session.host(own.experiment).map_err(Refused::from);
+                let answer = |host| workload.answer(host, &left, terms, &mut |said| own.hear(said));
+                let answered = host.and_then(answer);
+                if session.stop.asked() { Ok(None) } else { answered.map(Some) }
+            }
+            false => {
+                let ask: Ask = (own.experiment.name.clone(), left.clone(), terms.clone());
+                let command = this_program(session.worker);
+                solo::ask(&ask, command, limits, session.stop, |said| own.hear(said))
+            }
+        };
+        let refused = match answered {
             Ok(Some(())) => break,
-            Ok(None) => return Ok(false),
+            Ok(None) => return false,
             Err(refused) => refused,
         };
         match own.opens.take().filter(|opened| left.executors.contains(opened)) {
@@ -425,16 +399,19 @@ fn in_a_process(
                     break;
                 }
             }
+            None if left.executors.is_empty() => {
+                refusals.push((None, refused));
+                break;
+            }
             None => {
-                let all = left.executors.into_iter().map(Some);
-                let all = if all.len() == 0 { vec![None] } else { all.collect() };
-                refusals.extend(all.into_iter().map(|executor| (executor, refused.clone())));
+                let all = left.executors.into_iter();
+                refusals.extend(all.map(|executor| (Some(executor), refused.clone())));
                 break;
             }
         }
     }
     for (executor, refused) in refusals {
-        own.refused(question, executor.as_ref(), refused);
+        own.refused(executor.as_ref(), refused);
     }
-    Ok(true)
+    true
 }

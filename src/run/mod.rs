@@ -25,5 +25,5 @@ pub(crate) use perform::setup;
 pub use perform::{Performer, perform_side};
 pub use provenance::{digest_of, header, machine, now, tools};
 pub use resume::{Done as Finished, go_on, goes_on, going_on, starting_again};
-pub use task::{Done, Names, Scope, Task};
+pub use task::{Done, Scope, Task};
 pub use worker::{FromWorker, ToWorker, serve};

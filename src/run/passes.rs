@@ -137,21 +137,18 @@ impl Run<'_> {
     }
 
     /// Runs unfinished tasks, in one process per engine and in random order.
-    fn pass(&mut self, process: u32, tasks: Vec<Task>) -> Result<()> {
+    fn pass(&mut self, process: u32, mut tasks: Vec<Task>) -> Result<()> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
-        let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
-        for task in tasks {
-            let is_done =
-                self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
-            if !is_done && !self.is_over(&task) {
-                let (engine, strategy, guest) = task.module();
-                let module = (strategy, guest.to_owned(), task.case().to_owned());
-                let unit = units.entry(engine.to_owned()).or_default();
-                unit.entry(module).or_default().push(task);
-            }
-        }
-        let units: Vec<Vec<Vec<Task>>> =
-            units.into_values().map(|unit| unit.into_values().collect()).collect();
+        tasks.retain(|task| {
+            let seen = self.done.tasks.get(task);
+            !seen.is_some_and(|seen| seen.contains_key(&process)) && !self.is_over(task)
+        });
+        tasks.sort_by(|a, b| (a.module(), a.case()).cmp(&(b.module(), b.case())));
+        let units = tasks.chunk_by(|a, b| a.engine() == b.engine()).map(|unit| {
+            let modules = unit.chunk_by(|a, b| (a.module(), a.case()) == (b.module(), b.case()));
+            modules.map(<[Task]>::to_vec).collect::<Vec<_>>()
+        });
+        let units: Vec<Vec<Vec<Task>>> = units.collect();
         let units = shuffled(units, &mut random);
         if self.job.in_process {
             let tasks: Vec<Task> =

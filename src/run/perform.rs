@@ -1,10 +1,10 @@
 //! Performs tasks in this process.
 
-use super::task::{Done, Names, Scope, Task};
+use super::task::{Done, Scope, Task};
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Caller, Crew, InBursts, Raw, Work, measure, turns};
-use crate::plan::{Budget, Cell, Compare, Random, cores};
+use crate::plan::{Budget, Cell, Compare, Names, Random, cores};
 use crate::record::{CellKey, Match, Means, Purpose, Setup};
 use crate::swap;
 use anyhow::{Context, Result};

@@ -1,14 +1,9 @@
 //! Tasks of worker processes, and their outcomes.
 
-use crate::case::Case;
 use crate::lab::Refused;
-use crate::plan::{Cell, Compare};
-use crate::record::{CellKey, Contender, Match, Means, Metric, Refusal, Samples, Setup};
-use anyhow::{Context, Result};
+use crate::record::{CellKey, Match, Metric, Refusal, Samples, Setup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use touchstone_executor::MeasuredEngine;
 
 /// A cell to measure or a comparison to make.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -90,55 +85,4 @@ pub enum Done {
     Refused {
         refusal: Box<Refusal>,
     },
-}
-
-/// Resolves names to cells.
-pub struct Names {
-    pub cases: Vec<Arc<Case>>,
-    pub engines: Vec<Arc<dyn MeasuredEngine>>,
-}
-
-impl Names {
-    pub fn new(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Self {
-        let cases = cases.iter().cloned().map(Arc::new).collect();
-        Self { cases, engines: engines.to_vec() }
-    }
-
-    /// The cell of a key. Fails if a name is unknown here.
-    pub fn cell(&self, key: &CellKey) -> Result<Cell> {
-        let case = self.case(&key.case)?;
-        let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
-        let engine = engine.with_context(|| format!("this build has no engine {}", key.engine))?;
-        let guest = case.guests.iter().find(|guest| **guest == key.guest);
-        let guest = guest
-            .with_context(|| format!("the case {} has no guest {} here", key.case, key.guest))?;
-        Ok(Cell::new(case, guest, engine, key.strategy, key.threads))
-    }
-
-    fn case(&self, name: &str) -> Result<&Arc<Case>> {
-        let case = self.cases.iter().find(|case| case.name == name);
-        case.with_context(|| format!("there is no case {name} here"))
-    }
-
-    pub(super) fn compare(&self, of: &Match) -> Result<Compare> {
-        let side = |side: &Contender| {
-            self.cell(&CellKey {
-                case: of.case.clone(),
-                guest: of.guest.clone(),
-                engine: side.executor.engine.clone(),
-                strategy: side.executor.strategy,
-                threads: side.threads,
-            })
-        };
-        let another = match &of.subject.means {
-            Means::After { case, .. } => Some(Arc::clone(self.case(case)?)),
-            _ => of.second.as_ref().map(|own| self.case(&own.case).cloned()).transpose()?,
-        };
-        Ok(Compare {
-            of: of.clone(),
-            subject: side(&of.subject)?,
-            baseline: side(&of.baseline)?,
-            another,
-        })
-    }
 }

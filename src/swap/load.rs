@@ -39,7 +39,7 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad, Refused> {
     let place = Arc::new(Place {
         generation: AtomicU64::new(0),
         newest: Mutex::new((0, Arc::new(ready.load(0)?))),
-        seen: Mutex::new(Seen::nothing()?),
+        seen: Mutex::default(),
         ready,
     });
     let of_callers = Arc::clone(&place);
@@ -60,12 +60,12 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad, Refused> {
         crew.round(RoundPlan::ONE_CALL)?;
         Ok(())
     })?;
-    let swapping = place.take_seen()?;
+    let swapping = place.take_seen();
     let (took, started) = (started.elapsed(), Instant::now());
     while started.elapsed() < took {
         crew.round(ROUND)?;
     }
-    let still = place.take_seen()?;
+    let still = place.take_seen();
     Ok(UnderLoad {
         instances_taken: swapping.instances_taken,
         failed: swapping.failed + still.failed,
@@ -100,29 +100,18 @@ impl Place {
         Ok(())
     }
 
-    fn take_seen(&self) -> Result<Seen> {
-        Ok(std::mem::replace(&mut *self.seen.lock(), Seen::nothing()?))
+    fn take_seen(&self) -> Seen {
+        std::mem::take(&mut *self.seen.lock())
     }
 }
 
+#[derive(Default)]
 struct Seen {
     times: Tails,
     instances_taken: u64,
     failed: u64,
     wrong: u64,
     first_problem: Option<String>,
-}
-
-impl Seen {
-    fn nothing() -> Result<Self> {
-        Ok(Self {
-            times: Tails::new()?,
-            instances_taken: 0,
-            failed: 0,
-            wrong: 0,
-            first_problem: None,
-        })
-    }
 }
 
 struct Caller {

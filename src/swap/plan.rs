@@ -2,7 +2,7 @@
 
 use super::{Kind, Method};
 use crate::case::{self, Case};
-use crate::plan::{Cell, Compare, cores, refusal};
+use crate::plan::{Compare, Names, cores, refusal};
 use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Work, data};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -108,7 +108,12 @@ impl SwapPlan {
         &self,
         engine: &Arc<dyn MeasuredEngine>,
         kinds: &[Kind; 2],
-    ) -> (Vec<(Method, Compare)>, Vec<Refusal>) {
+    ) -> Result<(Vec<(Method, Compare)>, Vec<Refusal>)> {
+        let [first, second] = self
+            .kinds
+            .each_ref()
+            .map(|case| Work { case: case.name.clone(), guest: case.guests[0].to_string() });
+        let names = Names { cases: self.kinds.to_vec(), engines: vec![Arc::clone(engine)] };
         let (mut compares, mut refusals) = (Vec::new(), Vec::new());
         let mut recompile = None;
         for method in Method::ALL {
@@ -124,40 +129,20 @@ impl SwapPlan {
             let subject = side(Means::Swap { method: method.to_string() });
             let sorted = side(Means::Sorted { method: method.to_string() });
             for baseline in std::iter::once(sorted).chain(recompile.clone()) {
-                compares.push((method, self.compare(engine, subject.clone(), baseline)));
+                let of = Match {
+                    purpose: Purpose::Swap,
+                    case: first.case.clone(),
+                    guest: first.guest.clone(),
+                    second: Some(second.clone()),
+                    subject: subject.clone(),
+                    baseline,
+                };
+                compares.push((method, names.compare(&of)?));
             }
             if method == Method::Recompile {
                 recompile = Some(subject);
             }
         }
-        (compares, refusals)
-    }
-
-    fn compare(
-        &self,
-        engine: &Arc<dyn MeasuredEngine>,
-        subject: Contender,
-        baseline: Contender,
-    ) -> Compare {
-        let [first, second] = &self.kinds;
-        let cell = |side: &Contender| {
-            Cell::new(first, &first.guests[0], engine, side.executor.strategy, side.threads)
-        };
-        let work =
-            |case: &Case| Work { case: case.name.clone(), guest: case.guests[0].to_string() };
-        let Work { case, guest } = work(first);
-        Compare {
-            subject: cell(&subject),
-            baseline: cell(&baseline),
-            another: Some(Arc::clone(second)),
-            of: Match {
-                purpose: Purpose::Swap,
-                case,
-                guest,
-                second: Some(work(second)),
-                subject,
-                baseline,
-            },
-        }
+        Ok((compares, refusals))
     }
 }

@@ -91,7 +91,7 @@ fn node(
     if let Support::Unsupported { reason } = engine.support_for(strategy, guest) {
         return Err(Refused { status: Status::Unsupported, reason });
     }
-    let mut queries = Tails::new()?;
+    let mut queries = Tails::default();
     let load = |storage| runtime(&mut lab, engine, strategy, guest, storage);
     let found = run(settings, load, |ns| queries.record(ns))?;
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

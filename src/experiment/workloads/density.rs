@@ -97,7 +97,7 @@ fn live(
     let executor = question.place.executor();
     let stays_prepared = !executor.is_some_and(|own| own.strategy.pooled);
     let before = footprint();
-    let (mut making, mut said) = (Tails::new()?, Instant::now());
+    let (mut making, mut said) = (Tails::default(), Instant::now());
     let mut all: Vec<Box<dyn Instance>> = Vec::new();
     for made in 1..=instances {
         let started = Instant::now();
@@ -116,7 +116,7 @@ fn live(
     let mut random = Random::new(seed);
     let mut output = Vec::new();
     let mut calls = |order: &mut dyn Iterator<Item = usize>| -> Result<Tail, Refused> {
-        let mut times = Tails::new()?;
+        let mut times = Tails::default();
         for place in order {
             times.record(call(&mut *all[place], stays_prepared, opened, &mut output)?);
         }

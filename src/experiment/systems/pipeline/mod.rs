@@ -35,30 +35,6 @@ const LONG: u32 = 60;
 /// Messages that estimate the time of a run.
 const ESTIMATE: usize = 4;
 
-#[derive(Debug, Clone, Copy)]
-enum Length {
-    All(u64),
-    /// As many as fit in a time, at most this many.
-    Within(Duration, u64),
-}
-
-impl Length {
-    /// The number of messages, each of which takes about `each`.
-    fn messages(self, each: Duration) -> u64 {
-        match self {
-            Self::All(messages) => messages,
-            Self::Within(limit, most) => {
-                let fit = limit.as_nanos() / each.as_nanos().max(1);
-                u64::try_from(fit).unwrap_or(most).clamp(FEWEST.min(most), most)
-            }
-        }
-    }
-
-    fn is_limited(self, messages: u64) -> bool {
-        matches!(self, Self::Within(_, most) if messages < most)
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
@@ -166,9 +142,9 @@ impl Pipeline<'_, '_> {
             for method in Method::ALL {
                 let all = engine.id() == self.settings.engine && !self.small;
                 let limit = Duration::from_millis(self.settings.limit_ms);
-                let length =
-                    if all { Length::All(messages) } else { Length::Within(limit, messages) };
-                let Some(each) = self.swapped(engine, method, length, false)? else { continue };
+                let limit = (!all).then_some(limit);
+                let each = self.swapped(engine, method, (messages, limit), false)?;
+                let Some(each) = each else { continue };
                 if fastest.as_ref().is_none_or(|(least, ..)| each < *least) {
                     fastest = Some((each, engine, method));
                 }
@@ -176,8 +152,8 @@ impl Pipeline<'_, '_> {
         }
         if let Some((_, engine, method)) = fastest {
             let limit = Duration::from_millis(self.settings.limit_ms) * LONG;
-            self.swapped(engine, method, Length::All(messages.max(OUTAGE)), true)?;
-            self.swapped(engine, method, Length::Within(limit, many), false)?;
+            self.swapped(engine, method, (messages.max(OUTAGE), None), true)?;
+            self.swapped(engine, method, (many, Some(limit)), false)?;
         }
         Ok(())
     }
@@ -192,16 +168,17 @@ impl Pipeline<'_, '_> {
             Ok(())
         };
         let place = Place::default().with("verifier", verifier);
-        self.record(place, Length::All(messages), messages, outage, &mut verify).map(drop)
+        self.record(place, (messages, messages), outage, &mut verify).map(drop)
     }
 
-    /// A run with modules, by a method: the time of a message, ns. Nothing where the engine does
+    /// A run with modules, by a method, with as many messages as fit in a time, if there is one, and
+    /// at most so many: the time of a message, ns. Nothing where the engine does
     /// not support it, the filter leaves it out, or it failed.
     fn swapped(
         &mut self,
         engine: &Arc<dyn MeasuredEngine>,
         method: Method,
-        length: Length,
+        (most, limit): (u64, Option<Duration>),
         outage: bool,
     ) -> Result<Option<f64>> {
         let place = guest_place().with("method", &*method.to_string());
@@ -230,11 +207,13 @@ impl Pipeline<'_, '_> {
                 return Ok(None);
             }
         };
-        let messages = length.messages(each);
+        let fit = |limit: Duration| limit.as_nanos() / each.as_nanos().max(1);
+        let fit = limit.map(|limit| u64::try_from(fit(limit)).unwrap_or(most));
+        let count = fit.map_or(most, |fit| fit.clamp(FEWEST.min(most), most));
         let mut verify = |signed: &Signed, expected: bool| {
             verifier.send_other(signed.kind as usize, &signed.entry, &[u8::from(expected)])
         };
-        self.record(place, length, messages, outage, &mut verify)
+        self.record(place, (count, most), outage, &mut verify)
     }
 
     fn refused(&mut self, place: Place, Refused { status, reason }: Refused) {
@@ -245,13 +224,12 @@ impl Pipeline<'_, '_> {
     fn record(
         &mut self,
         place: Place,
-        length: Length,
-        count: u64,
+        (count, most): (u64, u64),
         outage: bool,
         verify: &mut Verify<'_>,
     ) -> Result<Option<f64>> {
         (self.say)(Said::Step(format!("pipeline: {place}, {count} messages")));
-        let length = if length.is_limited(count) { "limited" } else { "whole" };
+        let length = if count < most { "limited" } else { "whole" };
         let place = place.with("messages", count).with("length", length);
         let place = place.with("outage", if outage { "redis" } else { "none" });
         let messages = messages(self.seed, count);
@@ -265,7 +243,7 @@ impl Pipeline<'_, '_> {
             }
         };
         let point = self.host.point(place, 0);
-        (self.say)(Said::point(found(point, &messages, &outcome)?));
+        (self.say)(Said::point(found(point, &messages, &outcome)));
         Ok(Some(outcome.total.as_nanos() as f64 / count.max(1) as f64))
     }
 
@@ -304,11 +282,11 @@ fn estimate(verifier: &mut Messages, seed: u64) -> Result<Duration, Refused> {
     Ok(started.elapsed() / order.len() as u32)
 }
 
-fn found(point: Point, messages: &[Message], outcome: &Outcome) -> Result<Point> {
+fn found(point: Point, messages: &[Message], outcome: &Outcome) -> Point {
     let tail = |of: &dyn Fn(&Handled) -> Option<u64>| {
-        let mut tails = Tails::new()?;
+        let mut tails = Tails::default();
         outcome.handled.iter().filter_map(of).for_each(|ns| tails.record(ns));
-        anyhow::Ok(tails.tail())
+        tails.tail()
     };
     let counts = outcome.counts;
     let point = point.values([
@@ -322,7 +300,7 @@ fn found(point: Point, messages: &[Message], outcome: &Outcome) -> Result<Point>
         ("altered", counts.altered),
         ("longest_gap_ns", outcome.longest_gap.as_nanos() as u64),
     ]);
-    let point = point.tail("swapping", tail(&|one| one.swapped.then_some(one.verdict_ns))?);
-    let point = point.tail("still", tail(&|one| (!one.swapped).then_some(one.verdict_ns))?);
-    Ok(point.tail("latency", tail(&|one| Some(one.latency_ns))?))
+    let point = point.tail("swapping", tail(&|one| one.swapped.then_some(one.verdict_ns)));
+    let point = point.tail("still", tail(&|one| (!one.swapped).then_some(one.verdict_ns)));
+    point.tail("latency", tail(&|one| Some(one.latency_ns)))
 }

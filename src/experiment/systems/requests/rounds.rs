@@ -108,7 +108,7 @@ impl Row {
         let before = self.cpu_ns()?;
         let made = self.open.open(&plan, time + PATIENCE)?;
         let cpu_ns = self.cpu_ns()?.saturating_sub(before) as f64 / made.len().max(1) as f64;
-        let point = summary(point, &plan, &made, time)?;
+        let point = summary(point, &plan, &made, time);
         Ok(point.value("cpu_ns", cpu_ns).value("rss_kib", self.rss_kib()?))
     }
 
@@ -146,8 +146,8 @@ fn rate(made: &[Made]) -> f64 {
 
 /// A point with the result of an open loop, without processor time and memory: planned requests a
 /// second, answered ones until the last answer, and their times.
-fn summary(point: Point, plan: &[Duration], made: &[Made], time: Duration) -> Result<Point> {
-    let mut tails = Tails::new()?;
+fn summary(point: Point, plan: &[Duration], made: &[Made], time: Duration) -> Point {
+    let mut tails = Tails::default();
     for one in made {
         tails.record(u64::try_from(one.latency().as_nanos()).unwrap_or(u64::MAX));
     }
@@ -159,7 +159,7 @@ fn summary(point: Point, plan: &[Duration], made: &[Made], time: Duration) -> Re
         ("unanswered", (plan.len() - made.len().min(plan.len())) as u64),
         ("wrong", made.iter().filter(|made| !made.right).count() as u64),
     ]);
-    Ok(point.tail("latency", tails.tail()))
+    point.tail("latency", tails.tail())
 }
 
 #[cfg(test)]
@@ -168,7 +168,7 @@ mod tests {
     use crate::record::Place;
 
     fn summary(plan: &[Duration], made: &[Made], time: Duration) -> Point {
-        super::summary(Point::new("requests", Place::default(), 0), plan, made, time).unwrap()
+        super::summary(Point::new("requests", Place::default(), 0), plan, made, time)
     }
 
     fn value(load: &Point, metric: &str) -> f64 {
