@@ -5,7 +5,7 @@ mod run;
 mod workload;
 
 pub use run::{Asked, Ran, Session, go_on, run, serve};
-pub use workload::{Host, Planned, Question, Said, Say, Terms, Workload};
+pub use workload::{Ask, Host, Planned, Question, Said, Say, Terms, Workload};
 
 include!(concat!(env!("OUT_DIR"), "/workloads.rs"));
 

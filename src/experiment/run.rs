@@ -2,7 +2,7 @@
 //! processes that answer.
 
 use super::workload;
-use super::workload::{Host, Planned, Question, Said, Terms, Workload};
+use super::workload::{Ask, Host, Planned, Question, Said, Terms, Workload};
 use crate::case::{self, Guests};
 use crate::files::read_whole;
 use crate::lab::Refused;
@@ -25,18 +25,18 @@ use std::time::Duration;
 use touchstone_executor::{MeasuredEngine, Scratch};
 
 /// The message to a process: the experiment, the question and its terms.
-type Ask = (String, Question, Terms);
+type Asking = (String, Question, Terms);
 
 /// Serves as a process: answers what the parent asks. Fails if this process has no parent that
 /// asks.
 pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
-    solo::serve("--worker", |(name, question, terms): &Ask, say| {
+    solo::serve("--worker", |(name, question, terms): &Asking, say| {
         let experiment = experiments.iter().find(|own| own.name == *name);
         let experiment = experiment.context("there is no such experiment")?.clone();
         let workload = workload(name).context("this build cannot measure it")?;
         probe::calibrated(terms.probe_ns);
         let host = Host::new(experiment, engines, Stop::default())?;
-        workload.answer(host, question, terms, say)
+        workload.answer(Ask { host, question, terms }, say)
     })
 }
 
@@ -374,12 +374,14 @@ fn ask(
         let answered = match workload.runs_here() {
             true => {
                 let host = session.host(own.experiment).map_err(Refused::from);
-                let answer = |host| workload.answer(host, &left, terms, &mut |said| own.hear(said));
-                let answered = host.and_then(answer);
+                let answered = host.and_then(|host| {
+                    let ask = Ask { host, question: &left, terms };
+                    workload.answer(ask, &mut |said| own.hear(said))
+                });
                 if session.stop.asked() { Ok(None) } else { answered.map(Some) }
             }
             false => {
-                let ask: Ask = (own.experiment.name.clone(), left.clone(), terms.clone());
+                let ask: Asking = (own.experiment.name.clone(), left.clone(), terms.clone());
                 let command = this_program(session.worker);
                 solo::ask(&ask, command, limits, session.stop, |said| own.hear(said))
             }

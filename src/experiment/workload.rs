@@ -2,9 +2,11 @@
 
 use crate::case::{self, Case, Guests};
 use crate::experiment::Asked;
-use crate::lab::Refused;
+use crate::lab::{Lab, Refused, config_for};
+use crate::plan::cores;
 use crate::record::{Book, Executor, Experiment, Line, Place, Point, WorkFacts};
 use crate::supervise::Stop;
+use crate::swap::{self, LoadPlan, Method, Ready};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,6 +62,25 @@ impl Host {
 
     pub fn point(&self, place: Place, process: u32) -> Point {
         Point::new(&self.experiment.name, place, process)
+    }
+}
+
+/// A question, and what is needed to answer it.
+pub struct Ask<'a> {
+    pub host: Host,
+    pub question: &'a Question,
+    pub terms: &'a Terms,
+}
+
+impl Ask<'_> {
+    /// Prepares a swap method for the kinds of messages of the data file, on the engine of the
+    /// question.
+    pub fn swapping(&mut self, method: Method) -> Result<(LoadPlan, Ready), Refused> {
+        let engine = self.host.engine(self.question.place.text("engine").unwrap_or_default())?;
+        let plan = swap::load(&swap::file(self.terms.file.as_deref()), &self.host.cases)?;
+        let kinds = swap::kinds(plan.kinds.each_ref(), &mut self.host.guests.clone())?;
+        let mut lab = Lab::new(self.host.guests.clone(), config_for(cores()));
+        Ok((plan.load, Ready::new(method, engine, &kinds, &mut lab)?))
     }
 }
 
@@ -143,13 +164,7 @@ pub trait Workload: Sync {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned>;
 
     /// Answers a question: says each point and setup that it finds.
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused>;
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused>;
 
     /// Data files beside the declaration on which the questions and answers depend.
     fn files(&self, _asked: &Asked) -> Vec<PathBuf> {

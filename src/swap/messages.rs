@@ -1,11 +1,9 @@
 //! The kinds of messages, and sending them by one method.
 
-use super::{LoadPlan, Method, file, load};
+use super::Method;
 use crate::case::{Case, Guests};
-use crate::lab::{Lab, Refused, checked_call, config_for};
+use crate::lab::{Lab, Refused, checked_call};
 use crate::measure::resident_kib;
-use crate::plan::cores;
-use std::path::Path;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, ExportId, Instance, MeasuredEngine, Module, Strategy};
@@ -88,21 +86,6 @@ impl Ready {
             config: lab.config().clone(),
             artifacts,
         })
-    }
-
-    /// Prepares a method for the kinds of messages of a file: see [`file`]. Fails if the file or a
-    /// guest of it is wrong.
-    pub fn of_file(
-        method: Method,
-        engine: &Arc<dyn MeasuredEngine>,
-        given: Option<&Path>,
-        cases: &[Case],
-        guests: &mut Guests,
-    ) -> Result<(LoadPlan, Self), Refused> {
-        let plan = load(&file(given), cases)?;
-        let kinds = kinds(plan.kinds.each_ref(), guests)?;
-        let mut lab = Lab::new(guests.clone(), config_for(cores()));
-        Ok((plan.load, Self::new(method, engine, &kinds, &mut lab)?))
     }
 
     /// Loads the module of a kind, and compiles it first if the method says so.

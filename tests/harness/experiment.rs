@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 use touchstone::experiment::{
-    Asked, Host, Planned, Question, Ran, Said, Say, Session, Terms, Workload, run,
+    Ask, Asked, Host, Planned, Question, Ran, Said, Say, Session, Workload, run,
 };
 use touchstone::lab::Refused;
 use touchstone::plan::Filter;
@@ -64,13 +64,8 @@ impl Workload for Toy {
         })
     }
 
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        _terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { host, question, .. } = ask;
         ANSWERED.set(ANSWERED.get() + 1);
         let size = question.place.number("size").unwrap();
         if size == self.stops {

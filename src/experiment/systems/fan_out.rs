@@ -1,6 +1,6 @@
 //! A state that many modules read.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Said, Say, Workload};
 use crate::lab::{Lab, Refused};
 use crate::measure::footprint;
 use crate::record::{Place, Point, Status};
@@ -74,13 +74,8 @@ impl Workload for FanOut {
         Ok(Planned { questions, ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { host, question, terms } = ask;
         let (engine, strategy) = host.executor(question)?;
         let config = Config { instances: 64, ..Config::default() };
         let mut lab = Lab::new(host.guests.clone(), config).without_times();

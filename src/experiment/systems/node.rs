@@ -1,6 +1,6 @@
 //! Blocks of transfers and queries over a database.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Said, Say, Terms, Workload};
 use crate::lab::{Lab, Refused};
 use crate::measure::Tails;
 use crate::record::{Point, Status};
@@ -45,13 +45,8 @@ impl Workload for Node {
         Ok(Planned { questions, ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
         let (engine, strategy) = host.executor(question)?;
         let guest = host.guests.module(GUEST, HeapPages::default())?;
         let lab = Lab::new(host.guests.clone(), Config::default()).without_times();

@@ -6,7 +6,7 @@
 //! prepared at once: a call is then `prepare`, `invoke` and `finish`.
 
 use crate::case;
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for, elapsed};
 use crate::measure::{Tails, footprint};
 use crate::plan::{Cell, Plan, Random, shuffled};
@@ -61,13 +61,8 @@ impl Workload for Density {
         Ok(Planned { works: plan.works.clone(), questions, refused: Vec::new() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
         let case = question.place.text("case").unwrap_or_default().to_owned();
         host.cases.retain(|own| own.name == case);
         let plan = Plan::new(&host.cases, &host.engines, &mut host.guests)?;

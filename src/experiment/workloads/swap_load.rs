@@ -1,9 +1,9 @@
 //! Threads call while another thread replaces the module.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::Refused;
 use crate::record::{Place, Status};
-use crate::swap::{self, Method, Ready, UnderLoad};
+use crate::swap::{self, Method, UnderLoad};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,17 +22,9 @@ impl Workload for Load {
         Ok(Planned { questions: questions.collect(), ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
-        let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
-        let file = terms.file.as_deref();
-        let (cases, guests) = (&host.cases, &mut host.guests);
-        let (load, ready) = Ready::of_file(Method::LoadArtifact, &engine, file, cases, guests)?;
+    fn answer(&self, mut ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let (load, ready) = ask.swapping(Method::LoadArtifact)?;
+        let Ask { host, question, .. } = ask;
         let (strategy, method) = (ready.strategy.to_string(), ready.method.to_string());
         let UnderLoad { instances_taken, failed, wrong, swapping, still, problem } =
             swap::under_load(ready, load)?;

@@ -1,9 +1,9 @@
 //! Resident memory of a process in which a method makes many swaps.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::Refused;
 use crate::record::Place;
-use crate::swap::{self, Method, Ready};
+use crate::swap::{self, Method};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,26 +31,19 @@ impl Workload for Memory {
         Ok(Planned { questions: questions.collect(), ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
-        let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
+    fn answer(&self, mut ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let question = ask.question;
         let method = question.place.text("method").unwrap_or_default();
         let method: Method = method.parse().context("the question has no method")?;
         let swaps = question.place.number(SWAPS).context("the question has no number of swaps")?;
-        let file = terms.file.as_deref();
-        let (cases, guests) = (&host.cases, &mut host.guests);
-        let (_, ready) = Ready::of_file(method, &engine, file, cases, guests)?;
+        let (_, ready) = ask.swapping(method)?;
+        let host = ask.host;
         let strategy = ready.strategy.to_string();
         let place = question.place.clone().with("strategy", &*strategy);
         swap::soak(ready, swaps, |made, rss_kib| {
             let place = place.clone().with(SWAPS, made);
+            say(Said::Step(format!("{place}: {rss_kib} KiB")));
             say(Said::point(host.point(place, question.number()).value("rss_kib", rss_kib)));
-            say(Said::Step(format!("{}/{method}: {made} swaps, {rss_kib} KiB", engine.id())));
         })
     }
 

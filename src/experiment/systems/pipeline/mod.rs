@@ -5,7 +5,7 @@ mod server;
 
 pub(crate) use server::serve;
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::{Lab, Refused, config_for};
 use crate::measure::Tails;
 use crate::plan::{Filter, Random, cores};
@@ -70,13 +70,8 @@ impl Workload for Verdicts {
         Ok(Planned { questions: vec![question], ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
         let program = Program::find(Path::new(env!("CARGO_MANIFEST_DIR"))).map_err(|missing| {
             complain(&format!("pipeline: {missing}"));
             Refused { status: Status::Unsupported, reason: missing.to_string() }

@@ -6,7 +6,7 @@ mod server;
 pub(crate) use server::serve;
 
 use crate::case::{self, Case, GuestName};
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::Refused;
 use crate::plan::{Filter, Random, shuffled};
 use crate::record::estimate::median_of;
@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use rounds::{Row, Share, Turn};
 use rustix::process::{getpriority_process, setpriority_process};
 use serde::Deserialize;
-use server::{Ask, InstanceState};
+use server::{HostAsk, InstanceState};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ struct WantedRow {
 }
 
 impl Wanted {
-    fn place(&self, Ask { executor, state, .. }: &Ask) -> Place {
+    fn place(&self, HostAsk { executor, state, .. }: &HostAsk) -> Place {
         let place = Place::of(executor).with("case", &*self.case);
         let state: &str = (*state).into();
         place.with("guest", self.guest.to_string()).with("state", state)
@@ -55,13 +55,8 @@ impl Workload for UnderLoad {
         Ok(Planned { questions: vec![question], ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { host, question, terms } = ask;
         let wanted: Wanted =
             host.experiment.settings.clone().try_into().context("the settings of the requests")?;
         let case = case::find(&host.cases, &wanted.case)?;
@@ -130,7 +125,7 @@ impl Turns<'_, '_> {
                 return Ok(());
             }
             (self.say)(Said::Step(format!("start {executor}, {state}")));
-            let ask = Ask {
+            let ask = HostAsk {
                 executor,
                 case: self.wanted.case.clone(),
                 guest: self.wanted.guest.clone(),

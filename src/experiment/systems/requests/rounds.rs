@@ -1,6 +1,6 @@
 //! Rounds of requests: the capacity of a host, then open loops at shares of it.
 
-use super::server::Ask;
+use super::server::HostAsk;
 use super::{STARTING, request};
 use crate::case::Case;
 use crate::lab::Refused;
@@ -56,8 +56,8 @@ impl Turn {
 
 /// A host that runs, and its clients.
 pub(super) struct Row {
-    ask: Ask,
-    host: Child<Ask, FromProcess<SocketAddr, ()>>,
+    ask: HostAsk,
+    host: Child<HostAsk, FromProcess<SocketAddr, ()>>,
     closed: Client,
     open: Client,
     is_warm: bool,
@@ -65,7 +65,7 @@ pub(super) struct Row {
 
 impl Row {
     /// Starts a host and connects to it. Fails if its executor cannot run the guest.
-    pub(super) fn start(ask: Ask, case: &Case, stop: &Stop) -> Result<Self, Refused> {
+    pub(super) fn start(ask: HostAsk, case: &Case, stop: &Stop) -> Result<Self, Refused> {
         let command = this_program(&["systems", "--requests-host"]);
         let (host, address) = solo::start(&ask, command, STARTING, stop)?;
         let request = request(case, &ask.guest)?;
@@ -74,7 +74,7 @@ impl Row {
         Ok(Self { ask, host, closed, open, is_warm: false })
     }
 
-    pub(super) fn ask(&self) -> &Ask {
+    pub(super) fn ask(&self) -> &HostAsk {
         &self.ask
     }
 

@@ -41,7 +41,7 @@ pub(super) enum InstanceState {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Ask {
+pub(super) struct HostAsk {
     pub(super) executor: Executor,
     pub(super) case: String,
     pub(super) guest: GuestName,
@@ -70,7 +70,7 @@ pub(crate) fn serve(
 }
 
 fn prepared(
-    ask: &Ask,
+    ask: &HostAsk,
     cases: &[Case],
     engines: &[Arc<dyn MeasuredEngine>],
     mut guests: Guests,

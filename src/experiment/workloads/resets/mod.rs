@@ -7,7 +7,7 @@ mod selection;
 mod writer;
 
 use crate::compare::races;
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Crew, Round, RoundPlan, Side, Work, in_turns};
 use crate::plan::{Budget, Cell, Filter, Plan, Random, cores, crowded, shuffled};
@@ -59,13 +59,8 @@ impl Workload for Resets {
         Ok(Planned { works: plan.works.clone(), questions, refused: skipped.collect() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<(), Refused> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
         let selection = Selection::of(&host.experiment)?;
         let case = selection.case(&question.place);
         let plan = Plan::new(&[case], &host.engines, &mut host.guests)?;
