@@ -103,19 +103,14 @@ impl Remote {
         let (side, command) =
             if is_subject { (&of.subject, subject) } else { (&of.baseline, baseline) };
         let child = contest.stop.spawn(command()?)?.context("stopped")?;
-        let mut remote = Self { child, name: side.to_string() };
         let (of, artifacts) = (Box::new(of.clone()), artifacts.to_owned());
-        remote.tell(&ToSide::Open { of, is_subject, probe_ns, artifacts });
-        Ok(remote)
+        child.send(&ToSide::Open { of, is_subject, probe_ns, artifacts });
+        Ok(Self { child, name: side.to_string() })
     }
 
     fn ask(&mut self, order: &ToSide) -> Result<Answer> {
-        self.tell(order);
-        self.answer()
-    }
-
-    fn tell(&mut self, order: &ToSide) {
         self.child.send(order);
+        self.answer()
     }
 
     fn answer(&mut self) -> Result<Answer> {

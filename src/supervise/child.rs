@@ -1,6 +1,7 @@
 //! The parent's side: one child process.
 
-use super::{CHILD, Stop, lines};
+use super::Stop;
+use super::parent::{CHILD, receive, send};
 use crate::proc::kib;
 use anyhow::{Context, Result};
 use nix::sys::signal::Signal;
@@ -135,7 +136,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
         let child =
             Self { process, stream, received, memory: None, death: None, stop, sent: PhantomData };
         let read = move || {
-            while let Some(message) = lines::receive(&mut reader).transpose() {
+            while let Some(message) = receive(&mut reader).transpose() {
                 if sender.send(message).is_err() {
                     break;
                 }
@@ -160,7 +161,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
     /// Sends a message. A child that has ended gets none, and [`Self::receive`] tells how it ended;
     /// one that does not read for five seconds gets a part.
     pub fn send(&self, message: &T) {
-        let _ = lines::send(&self.stream, message);
+        let _ = send(&self.stream, message);
     }
 
     /// Waits for the next message until the deadline. Fails if the child sends something other than

@@ -11,7 +11,6 @@
 //! children from a handler of Ctrl-C.
 
 mod child;
-mod lines;
 mod parent;
 mod stop;
 #[cfg(test)]
