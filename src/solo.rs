@@ -57,13 +57,16 @@ where
     }
 }
 
+/// A process that goes on after its first message.
+pub type Serving<Q, P> = Child<Q, FromProcess<P, ()>>;
+
 /// Starts a process that goes on after its first message, until it is dropped.
 pub fn start<Q, P>(
     question: &Q,
     command: Command,
     time: Duration,
     stop: &Stop,
-) -> Result<(Child<Q, FromProcess<P, ()>>, P), Refused>
+) -> Result<(Serving<Q, P>, P), Refused>
 where
     Q: Serialize,
     P: DeserializeOwned + Send + 'static,

@@ -27,8 +27,8 @@ pub enum Verdict {
 }
 
 impl Finding {
-    /// What was found is judged by its value, and the advice where it is not good. `missing` is the
-    /// value and the advice where nothing was found.
+    /// Judges what was found: `judge` gives its value, and advice unless it is good. `missing` is
+    /// the value and the advice where nothing was found.
     fn new<T, V: Into<String>>(
         name: &'static str,
         found: Option<T>,

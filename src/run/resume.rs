@@ -93,7 +93,8 @@ pub fn goes_on(before: &Header, ours: &Header) -> bool {
         && before.questions == ours.questions
 }
 
-/// Makes a job resume the last run of a file, if it can. Returns the number of tasks that were done in some process.
+/// Makes a job resume the last run of a file, if it can. Returns the number of tasks that were done
+/// in some process.
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     let (header, lines) = runs.into_iter().next_back()?;
     if !goes_on(&header, &job.header) {

@@ -58,7 +58,7 @@ impl Task {
     }
 }
 
-/// What a refusal concerns.
+/// The scope of a refusal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Every case on the guest.

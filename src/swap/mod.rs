@@ -14,5 +14,5 @@ mod sides;
 pub use load::{UnderLoad, under_load};
 pub use messages::{Kind, Messages, Ready, kinds, soak};
 pub use method::Method;
-pub use plan::{LeftOut, LoadPlan, SwapPlan, engines, file, load};
+pub use plan::{Compares, LeftOut, LoadPlan, SwapPlan, engines, file, load};
 pub use sides::{random_order, sides};

@@ -101,6 +101,9 @@ pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>
     (engines, left_out)
 }
 
+/// Comparisons, each with its method.
+pub type Compares = Vec<(Method, Compare)>;
+
 impl SwapPlan {
     /// The comparisons of one engine, each with its method: every method with the same messages
     /// sorted by kind, and with recompiling. Unsupported methods are refused with the reason.
@@ -108,7 +111,7 @@ impl SwapPlan {
         &self,
         engine: &Arc<dyn MeasuredEngine>,
         kinds: &[Kind; 2],
-    ) -> Result<(Vec<(Method, Compare)>, Vec<Refusal>)> {
+    ) -> Result<(Compares, Vec<Refusal>)> {
         let [first, second] = self
             .kinds
             .each_ref()

@@ -166,9 +166,9 @@ impl Pipeline<'_, '_> {
         self.record(place, (messages, messages), outage, &mut verify).map(drop)
     }
 
-    /// A run with modules, by a method, with as many messages as fit in a time, if there is one, and
-    /// at most so many: the time of a message, ns. Nothing where the engine does
-    /// not support it, the filter leaves it out, or it failed.
+    /// A run with modules, by a method, with as many messages as fit in a time, if there is one,
+    /// and at most so many: the time of a message, ns. Nothing where the engine does not support
+    /// it, the filter leaves it out, or it failed.
     fn swapped(
         &mut self,
         engine: &Arc<dyn MeasuredEngine>,

@@ -1,8 +1,8 @@
 //! The server of the pipeline in a process of its own.
 
 use crate::lab::Refused;
-use crate::solo::{self, FromProcess};
-use crate::supervise::{Child, Heard, Stop, this_program};
+use crate::solo::{self, FromProcess, Serving};
+use crate::supervise::{Heard, Stop, this_program};
 use anyhow::Result;
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -28,7 +28,7 @@ pub(crate) fn serve() -> Result<()> {
 
 /// The server as its parent sees it. It is killed when this is dropped.
 pub(super) struct Server {
-    child: Child<Places, FromProcess<SocketAddr, ()>>,
+    child: Serving<Places, SocketAddr>,
     pub(super) address: SocketAddr,
 }
 

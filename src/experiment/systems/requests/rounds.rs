@@ -7,8 +7,8 @@ use crate::lab::Refused;
 use crate::measure::{Pinned, Tails, processors};
 use crate::proc;
 use crate::record::Point;
-use crate::solo::{self, FromProcess};
-use crate::supervise::{Child, Stop, this_program};
+use crate::solo::{self, Serving};
+use crate::supervise::{Stop, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Turn {
 /// A host that runs, and its clients.
 pub(super) struct Row {
     ask: HostAsk,
-    host: Child<HostAsk, FromProcess<SocketAddr, ()>>,
+    host: Serving<HostAsk, SocketAddr>,
     closed: Client,
     open: Client,
     is_warm: bool,

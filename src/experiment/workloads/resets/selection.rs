@@ -223,7 +223,7 @@ mod tests {
                 "'0' is not in 1..=65535",
             ),
             (("pages   = [1,", "pages   = [0,"), "'0' is not in 1..=16384"),
-            (("\"byte\"", "\"bit\""), "'bit' is no value of 'touch'"),
+            (("touch   = [\"byte\"]", "touch   = [\"bit\"]"), "'bit' is no value of 'touch'"),
             (("seed   = 1", "seeds  = 1"), "unknown field `seeds`"),
         ] {
             let error = format!("{:#}", parsed(change).unwrap_err());
