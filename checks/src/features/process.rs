@@ -28,9 +28,8 @@ pub fn probe_in_process(
     stop: &Stop,
 ) -> Result<Option<Finding>> {
     let question = Question { engine: engine.id().to_owned(), feature };
-    solo::ask(&question, command, LIMITS, stop, |(): ()| {}).or_else(|refused| {
-        Ok(Some(finding(engine, feature, one(Outcome::Failed, refused.reason))))
-    })
+    solo::ask(&question, command, LIMITS, stop, |(): ()| {})
+        .or_else(|refused| Ok(Some(finding(engine, feature, one(Outcome::Failed, refused.reason)))))
 }
 
 /// Serves as such a process.
