@@ -5,6 +5,7 @@ mod guests;
 pub mod init;
 mod input;
 mod json;
+mod link;
 mod random;
 mod suite;
 mod text;
@@ -25,6 +26,7 @@ use crate::record::{Role, Sweep};
 pub use guest_name::GuestName;
 pub use guests::{GuestFile, Guests, Suite, digest, hex};
 pub use input::{Field, Input, Number, parse_hex};
+pub use link::Library;
 pub use random::{Random, shuffled};
 pub use text::binary;
 
@@ -40,6 +42,10 @@ pub struct Case {
     /// and guest.
     #[serde(default)]
     pub titles: Vec<String>,
+    /// Libraries that answer imports of the guests, as `NAME=GUEST`: imports from the module NAME
+    /// are exports of another guest. See [`link`](touchstone_executor::guest::link()).
+    #[serde(default)]
+    pub link: Vec<Library>,
     /// The export that pre-initialises the guests: it runs once, before any engine gets the module,
     /// and its effects become part of the module's bytes.
     pub init: Option<String>,
@@ -267,8 +273,9 @@ fn problem(case: &Case) -> Option<String> {
 
 /// A list of a case that is too long.
 fn too_many(case: &Case) -> Option<String> {
-    let Case { guests, threads, also, without, .. } = case;
+    let Case { guests, threads, also, without, link, .. } = case;
     let lists = [
+        ("libraries in 'link'", link.len()),
         ("guests", guests.len()),
         ("numbers of threads", threads.len()),
         ("further calls ('also')", also.len()),

@@ -91,7 +91,7 @@ impl Plan {
         for case in cases {
             let case = Arc::new(case.clone());
             for guest in &case.guests {
-                let guest_sha256 = guests.file(guest)?.sha256.clone();
+                let guest_sha256 = guests.linked(&case, guest)?.sha256.clone();
                 let module = match guests.of_case(&case, guest) {
                     Ok(module) => module,
                     Err(error) if error.downcast_ref() == Some(&InitError::NotBuilt) => {

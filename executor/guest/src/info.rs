@@ -190,16 +190,8 @@ impl ModuleInfo {
     ///
     /// When the bytes are neither, do not validate, or use an unsupported feature.
     pub fn read(wasm: &[u8]) -> Result<Self> {
-        if !wasm.starts_with(b"\0asm") {
-            return Err(Error::NotAModule { reason: describe(wasm) });
-        }
-        if wasm.starts_with(component::HEADER) {
+        if is_component(wasm)? {
             return component::read(wasm);
-        }
-        if let Some(Ok(Payload::Version { encoding: wasmparser::Encoding::Component, .. })) =
-            Parser::new(0).parse_all(wasm).next()
-        {
-            return unhostable("it is a component of a version that is not known here");
         }
         read::inspect(wasm, features::hostable(features::needed(wasm)?)?)
     }
@@ -221,6 +213,26 @@ impl ModuleInfo {
     #[must_use]
     pub fn changeable(&self) -> Changeable {
         Changeable::of(self)
+    }
+}
+
+/// `true` for a component, `false` for a core module.
+///
+/// # Errors
+///
+/// When the bytes are neither.
+pub(super) fn is_component(wasm: &[u8]) -> Result<bool> {
+    if !wasm.starts_with(b"\0asm") {
+        return Err(Error::NotAModule { reason: describe(wasm) });
+    }
+    if wasm.starts_with(component::HEADER) {
+        return Ok(true);
+    }
+    match Parser::new(0).parse_all(wasm).next() {
+        Some(Ok(Payload::Version { encoding: wasmparser::Encoding::Component, .. })) => {
+            unhostable("it is a component of a version that is not known here")
+        }
+        _ => Ok(false),
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Layout {
     pub tables: Vec<TableType>,
     /// The type of each memory.
     pub memories: Vec<MemoryType>,
+    /// The type of each tag.
+    pub tags: Vec<u32>,
     /// Numbers of imported functions, globals, tables and memories.
     pub imported: Imported,
     /// Exports: name, kind and index.
@@ -88,7 +90,7 @@ impl Layout {
                         TypeRef::Global(ty) => self.globals.push(ty),
                         TypeRef::Table(ty) => self.tables.push(ty),
                         TypeRef::Memory(ty) => self.memories.push(ty),
-                        TypeRef::Tag(_) => {}
+                        TypeRef::Tag(ty) => self.tags.push(ty.func_type_idx),
                     }
                 }
                 self.imported = Imported {
@@ -111,6 +113,11 @@ impl Layout {
             Payload::MemorySection(section) => {
                 for memory in section.clone() {
                     self.memories.push(memory?);
+                }
+            }
+            Payload::TagSection(section) => {
+                for tag in section.clone() {
+                    self.tags.push(tag?.func_type_idx);
                 }
             }
             Payload::GlobalSection(section) => {

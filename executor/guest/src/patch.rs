@@ -2,8 +2,8 @@
 //! instructions in its functions.
 //!
 //! Only sections that change are encoded; everything else, including instructions that stay,
-//! is copied byte for byte. The name section is kept unless functions get other indices; other
-//! custom sections are dropped.
+//! is copied byte for byte. The name section and `dylink.0` are kept unless functions get other
+//! indices; other custom sections are dropped.
 
 use super::constants::Constant;
 use super::info::{ALL_PAGES, MemoryLimits};
@@ -388,7 +388,8 @@ impl<'a> Patch<'a> {
     }
 }
 
-fn unknown(error: ReencodeError) -> Error {
+/// The error of a module that cannot be encoded again.
+pub(super) fn unknown(error: ReencodeError) -> Error {
     Error::unhostable(format!("it cannot be rewritten: {error}"))
 }
 

@@ -7,6 +7,7 @@ use wasm_encoder::{Encode, MemorySection, MemoryType, RawSection, SectionId};
 use wasmparser::{BinaryReader, MemorySectionReader, Parser, Payload};
 
 /// The sections of a module, in the order in which a module must have them.
+#[derive(Default)]
 pub(super) struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
 
 impl<'a> Sections<'a> {
@@ -15,7 +16,7 @@ impl<'a> Sections<'a> {
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload?;
             if let Payload::CustomSection(custom) = &payload {
-                if custom.name() == "name" {
+                if ["name", "dylink.0"].contains(&custom.name()) {
                     custom_sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
                 }
             } else if let Some((id, range)) = payload.as_section()
@@ -56,6 +57,13 @@ impl<'a> Sections<'a> {
         }
         self.replace(SectionId::Memory, &memories);
         Ok(())
+    }
+
+    /// Adds a custom section.
+    pub(super) fn custom(&mut self, section: &(impl Encode + ?Sized)) {
+        let mut encoded = Vec::new();
+        section.encode(&mut encoded);
+        self.0.push((SectionId::Custom, without_size(&encoded).to_vec().into()));
     }
 
     pub(super) fn remove(&mut self, id: SectionId) {

@@ -176,10 +176,20 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
 ///
 /// When an import cannot be supplied, or the module cannot be rewritten.
 pub(super) fn folded(wasm: &[u8]) -> Result<Vec<u8>> {
-    let values = Layout::of(wasm)?.values()?;
     let mut patch = Patch::of(wasm)?;
-    fold(&mut patch, values)?;
+    fold_known(&mut patch)?;
     patch.finish()
+}
+
+/// The same of a module that is being rewritten.
+pub(super) fn fold_known(patch: &mut Patch<'_>) -> Result<()> {
+    let values = Layout::of(patch.original())?.values()?;
+    fold(patch, values)
+}
+
+/// `true` for a library that only a dynamic linker can place.
+pub(super) fn is_dynamic(wasm: &[u8]) -> Result<bool> {
+    Ok(Layout::of(wasm)?.library.is_some())
 }
 
 /// Encodes the sections that have constant expressions again.

@@ -1,0 +1,307 @@
+//! A module and the libraries that answer its imports, merged into one module.
+//!
+//! | import | answer |
+//! |---|---|
+//! | `NAME.f` of the main module or of a later library | export `f` of the library `NAME` |
+//! | `main.f` of a library | export `f` of the main module |
+//! | `env.f` of a library | the same if the main module has such an export, else none |
+//!
+//! Other imports stay imports; those of one name and type become one. The main module's first
+//! memory counts as exported under the name `memory`. It is the first memory of the merged module,
+//! which the host reads and writes.
+
+mod merge;
+mod part;
+mod types;
+
+use crate::error::{Error, LinkError, Result, unhostable};
+use crate::patch::Patch;
+use crate::{blob, constructors, features, info, supplied, text};
+use part::{Item, MEMORIES, Part, SPACES};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use types::Types;
+use wasmparser::{Import, TypeRef};
+
+/// Name under which libraries import from the main module.
+const MAIN: &str = "main";
+/// The same, for what the main module exports: toolchains import a memory or a table from it.
+const ENVIRONMENT: &str = "env";
+/// Most re-exports between an import and its definition.
+const LONGEST_CHAIN: usize = 100;
+
+/// One module of a main module and libraries, which answer imports from the name they are given
+/// with.
+///
+/// Each library is seen by the libraries behind it and by the main module. Libraries import the
+/// exports of the main module from `main` or `env`, and its first memory as `main.memory` or
+/// `env.memory` even if it is not exported. An import from `env` stays one if the main module has
+/// no such export.
+///
+/// Only the main module's exports remain. Segments are placed in the order of the libraries, the
+/// main module's last; after all of them, start functions run in the same order. A library with a
+/// memory of its own makes a module with several memories, which not every engine runs.
+///
+/// # Errors
+///
+/// [`LinkError::Library`] where a library is no valid core module, depends on the main module's
+/// dynamic linker, or calls host functions that would read another memory than its own.
+/// [`LinkError::MissingExport`] or [`LinkError::Mismatch`] for an import without an answer.
+/// [`LinkError::Unlinkable`] for names that are not unique, for imports from a later library or in a
+/// circle, and where the result is not valid.
+///
+/// ```
+/// use touchstone_guest::{GuestModule, HeapPages, link};
+///
+/// let main = wat::parse_str(
+///     r#"(module (import "math" "twice" (func $twice (param i32) (result i32)))
+///          (func (export "run") (result i32) (call $twice (i32.const 21))))"#,
+/// )?;
+/// let math = wat::parse_str(
+///     r#"(module (func (export "twice") (param i32) (result i32)
+///          (i32.add (local.get 0) (local.get 0))))"#,
+/// )?;
+/// let linked = link(&main, &[("math", &math)])?;
+/// let guest = GuestModule::new("linked", &linked, HeapPages::default())?;
+/// assert!(guest.info().imports.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn link(main: &[u8], libraries: &[(&str, &[u8])]) -> Result<Vec<u8>> {
+    let mut modules = Vec::new();
+    for (place, (name, wasm)) in libraries.iter().enumerate() {
+        if *name == MAIN || libraries[..place].iter().any(|(other, _)| other == name) {
+            return unlinkable(format!(
+                "two of them are called '{}'; the guest itself is 'main'",
+                text::name(name)
+            ));
+        }
+        let wasm = core_module(wasm).and_then(|wasm| match supplied::is_dynamic(&wasm)? {
+            true => unhostable("it has a section dylink.0: build it as a static library"),
+            false => Ok(wasm),
+        });
+        modules.push((*name, wasm.map_err(|error| library_error(name, error))?));
+    }
+    modules.push((MAIN, core_module(main)?));
+    let mut parts = Vec::new();
+    for (name, wasm) in &modules {
+        parts.push(Part::of(name, wasm, parts.last())?);
+    }
+    let types = Types::of(&parts)?;
+    let plan = Linker { parts: &parts, types: &types }.plan()?;
+    let (merged, starts) = merge::merged(&parts, &plan, &types)?;
+    let mut patch = Patch::of(&merged)?;
+    // Constant expressions may read an imported global, but hardly one of the module itself.
+    supplied::fold_known(&mut patch)?;
+    constructors::start_with(&mut patch, &starts);
+    let linked = patch.finish()?;
+    match features::needed(&linked) {
+        Err(Error::Invalid { reason, .. }) => {
+            unlinkable(format!("the result does not validate: {reason}"))
+        }
+        other => other.map(|_| linked),
+    }
+}
+
+/// A valid core module, unpacked.
+fn core_module(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
+    let wasm = blob::unpack(wasm)?;
+    if info::is_component(&wasm)? {
+        return unhostable("it is a component, and only core modules are linked");
+    }
+    features::needed(&wasm)?;
+    Ok(wasm)
+}
+
+/// The merged module's index spaces.
+struct Plan<'a> {
+    /// The new index of each item, by part, space and old index.
+    indices: Vec<[Vec<u32>; SPACES]>,
+    /// Imports that stay, each with its part.
+    imports: Vec<(usize, Import<'a>)>,
+    /// Memories that are defined, by part and index.
+    memories: Vec<(usize, u32)>,
+}
+
+struct Linker<'a> {
+    /// The libraries, then the main module.
+    parts: &'a [Part<'a>],
+    types: &'a Types,
+}
+
+impl<'a> Linker<'a> {
+    /// Gives each item its index, and each import its answer.
+    fn plan(&self) -> Result<Plan<'a>> {
+        let main = self.parts.len() - 1;
+        let lengths = |part: &Part<'_>| part.items.each_ref().map(|items| vec![0; items.len()]);
+        let mut indices: Vec<[Vec<u32>; SPACES]> = self.parts.iter().map(lengths).collect();
+        let mut counts = [0_u32; SPACES];
+        let mut next = |space: usize| {
+            counts[space] += 1;
+            counts[space] - 1
+        };
+        // The main module's imports come first, and its memory with them.
+        let (mut imports, mut named, mut answers) = (Vec::new(), HashMap::new(), HashMap::new());
+        for part in std::iter::once(main).chain(0..main) {
+            for (import, item) in &self.parts[part].imports {
+                if let Some(answer) = self.answer(part, import, *item)? {
+                    answers.insert((part, *item), answer);
+                    continue;
+                }
+                let name = (import.module, import.name, item.space);
+                let new = match named.get(&name) {
+                    Some((other, ty, new)) if self.is_shared((part, import), (*other, *ty))? => {
+                        *new
+                    }
+                    _ => {
+                        imports.push((part, *import));
+                        next(item.space)
+                    }
+                };
+                named.entry(name).or_insert((part, import.ty, new));
+                indices[part][item.space][item.index as usize] = new;
+            }
+        }
+        let definition = |mut at: (usize, Item)| {
+            for _ in 0..LONGEST_CHAIN {
+                match answers.get(&at) {
+                    Some(answer) => at = *answer,
+                    None => return Ok(at),
+                }
+            }
+            unlinkable("the modules import something from each other that none defines")
+        };
+        let mut memories = Vec::new();
+        for (part, own) in self.parts.iter().enumerate() {
+            for (space, items) in own.items.iter().enumerate() {
+                for index in own.imported[space]..items.len() as u32 {
+                    match space {
+                        MEMORIES => memories.push((part, index)),
+                        _ => indices[part][space][index as usize] = next(space),
+                    }
+                }
+            }
+        }
+        let memory = Item { space: MEMORIES, index: 0 };
+        if !self.parts[main].items[MEMORIES].is_empty() {
+            let (part, item) = definition((main, memory))?;
+            memories.sort_by_key(|memory| *memory != (part, item.index));
+            if memories.first() == Some(&(part, item.index))
+                && let Some((user, import)) =
+                    imports.iter().find(|(_, import)| matches!(import.ty, TypeRef::Memory(_)))
+            {
+                return unlinkable(format!(
+                    "{} imports the memory {}, which none of them exports",
+                    self.parts[*user].title(),
+                    name(import)
+                ));
+            }
+        }
+        for (part, index) in &memories {
+            indices[*part][MEMORIES][*index as usize] = next(MEMORIES);
+        }
+        for ((part, item), answer) in &answers {
+            let (of, found) = definition(*answer)?;
+            let new = indices[of][found.space][found.index as usize];
+            indices[*part][item.space][item.index as usize] = new;
+        }
+        for (part, import) in &imports {
+            // Host functions read and write the first memory.
+            if indices[*part][MEMORIES].first().is_some_and(|memory| *memory != 0)
+                && self.parts[*part].takes_address(import.ty)
+            {
+                let (library, import) = (self.parts[*part].name, name(import));
+                let error = Error::unhostable(format!(
+                    "it imports {import}, a host function, which would use the main module's \
+                     memory instead of its own; build it with --import-memory"
+                ));
+                return Err(library_error(library, error));
+            }
+        }
+        Ok(Plan { indices, imports, memories })
+    }
+
+    /// The export that answers an import of a module; `None` if it stays an import.
+    fn answer(
+        &self,
+        part: usize,
+        import: &Import<'_>,
+        item: Item,
+    ) -> Result<Option<(usize, Item)>> {
+        let main = self.parts.len() - 1;
+        let library = self.parts[..main].iter().position(|library| library.name == import.module);
+        let of = match library {
+            Some(library) if library < part => library,
+            _ if part != main && [MAIN, ENVIRONMENT].contains(&import.module) => main,
+            None => return Ok(None),
+            Some(_) => {
+                let (user, library) = (self.parts[part].title(), text::name(import.module));
+                return unlinkable(format!(
+                    "{user} imports {}, and '{library}' is not linked before it",
+                    name(import)
+                ));
+            }
+        };
+        let exporter = &self.parts[of];
+        match exporter.exports.get(import.name).copied() {
+            Some(found) if found.space == item.space => {
+                self.check((part, import), (of, exporter.ty(found)))?;
+                Ok(Some((of, found)))
+            }
+            _ if of == main && import.module == ENVIRONMENT => Ok(None),
+            Some(found) => Err(self.mismatch((part, import), (of, exporter.ty(found)))),
+            None => Err(Error::from(LinkError::MissingExport {
+                importer: self.parts[part].title(),
+                import: name(import),
+                wanted: self.parts[part].shown(import.ty),
+                exporter: exporter.title(),
+                near: text::similar(import.name, exporter.exports.keys().copied()),
+            })),
+        }
+    }
+
+    /// `true` if an import is the same as that of another module, which has this name too. Only
+    /// functions may have several types, because a host tells them apart.
+    fn is_shared(&self, import: (usize, &Import<'_>), other: (usize, TypeRef)) -> Result<bool> {
+        match other.1 {
+            TypeRef::Func(_) => self.fit(import, other),
+            _ => self.check(import, other).map(|()| true),
+        }
+    }
+
+    fn fit(&self, import: (usize, &Import<'_>), found: (usize, TypeRef)) -> Result<bool> {
+        let (user, of) = (&self.parts[import.0], &self.parts[found.0]);
+        self.types.fit((user, import.1.ty), (of, found.1))
+    }
+
+    fn check(&self, import: (usize, &Import<'_>), found: (usize, TypeRef)) -> Result<()> {
+        match self.fit(import, found)? {
+            true => Ok(()),
+            false => Err(self.mismatch(import, found)),
+        }
+    }
+
+    fn mismatch(&self, import: (usize, &Import<'_>), found: (usize, TypeRef)) -> Error {
+        let (user, of) = (&self.parts[import.0], &self.parts[found.0]);
+        Error::from(LinkError::Mismatch {
+            importer: user.title(),
+            import: name(import.1),
+            wanted: user.shown(import.1.ty),
+            exporter: of.title(),
+            found: of.shown(found.1),
+        })
+    }
+}
+
+fn unlinkable<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::from(LinkError::Unlinkable { reason: reason.into() }))
+}
+
+/// The error of a library, whatever it is linked to.
+fn library_error(name: &str, error: Error) -> Error {
+    Error::from(LinkError::Library { name: text::name(name), error })
+}
+
+/// An import in a message.
+fn name(import: &Import<'_>) -> String {
+    format!("{}.{}", text::name(import.module), text::name(import.name))
+}
