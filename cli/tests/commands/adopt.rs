@@ -213,7 +213,7 @@ fn libraries_answer_imports() {
         (vec!["math"], ["'math' is not NAME=FILE", "--link"]),
         (
             vec![&*math, &*math.replacen("math=", "text=", 1)],
-            ["imports text.first, (func (result i32))", "does not export"],
+            ["imports text.first as (func (result i32))", "does not export"],
         ),
     ] {
         let options = libraries.iter().flat_map(|library| ["--link", library]);

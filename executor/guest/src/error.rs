@@ -63,36 +63,25 @@ pub enum LinkError {
         /// The defect.
         error: Error,
     },
-    /// A module lacks an export that another one imports.
+    /// A module lacks an export that another one imports, or has it with another type.
     #[error(
-        "{importer} imports {import}, {wanted}, which {exporter} does not export{}",
+        "{importer} imports {import} as {wanted}, which {exporter} {}{}",
+        found.as_ref().map_or("does not export".to_owned(), |found| format!("has as {found}")),
         text::near(near)
     )]
-    MissingExport {
-        /// The module that imports it.
-        importer: String,
-        /// The import, as `module.name`.
-        import: String,
-        /// Its type.
-        wanted: String,
-        /// The module that is to export it.
-        exporter: String,
-        /// Names of exports that resemble it, the closest first.
-        near: Vec<String>,
-    },
-    /// A module has an item of another type than another one imports.
-    #[error("{importer} imports {import} as {wanted}, and in {exporter} it is {found}")]
-    Mismatch {
+    Import {
         /// The module that imports it.
         importer: String,
         /// The import, as `module.name`.
         import: String,
         /// The imported type.
         wanted: String,
-        /// The module that has it.
+        /// The module that is to export it.
         exporter: String,
-        /// The type that it has there.
-        found: String,
+        /// The type that it has there, if there is one.
+        found: Option<String>,
+        /// Otherwise names of exports that resemble it, the closest first.
+        near: Vec<String>,
     },
     /// The modules do not fit together.
     #[error("the modules cannot be linked: {reason}")]

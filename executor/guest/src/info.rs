@@ -1,7 +1,6 @@
 //! Static inspection of a module: its imports and exports, and the state that it can
 //! change.
 
-use super::change::Changeable;
 use super::component::{self, ComponentInfo};
 use super::supplied::Supplied;
 use super::{features, read};
@@ -207,12 +206,6 @@ impl ModuleInfo {
         }
         let needed = features::needed(wasm)?;
         Ok(read::inspect(wasm, needed).map_or(needed, |info| info.features))
-    }
-
-    /// The state that the module can change.
-    #[must_use]
-    pub fn changeable(&self) -> Changeable {
-        Changeable::of(self)
     }
 }
 

@@ -21,12 +21,18 @@ pub struct Layout {
     pub memories: Vec<MemoryType>,
     /// The type of each tag.
     pub tags: Vec<u32>,
-    /// Numbers of imported functions, globals, tables and memories.
+    /// Imports: module, name and type.
+    pub imports: Vec<(String, String, TypeRef)>,
+    /// Numbers of imported items.
     pub imported: Imported,
     /// Exports: name, kind and index.
     pub exports: Vec<(String, ExternalKind, u32)>,
     /// The start function.
     pub start: Option<u32>,
+    /// Number of element segments.
+    pub elements: u32,
+    /// Number of data segments.
+    pub data: u32,
 }
 
 /// How many of the first items of each index space are imports.
@@ -40,6 +46,8 @@ pub struct Imported {
     pub tables: u32,
     /// Memories.
     pub memories: u32,
+    /// Tags.
+    pub tags: u32,
 }
 
 impl Layout {
@@ -85,7 +93,10 @@ impl Layout {
             }
             Payload::ImportSection(section) => {
                 for import in section.clone().into_imports() {
-                    match import?.ty {
+                    let import = import?;
+                    let (module, name) = (import.module.to_owned(), import.name.to_owned());
+                    self.imports.push((module, name, import.ty));
+                    match import.ty {
                         TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.functions.push(ty),
                         TypeRef::Global(ty) => self.globals.push(ty),
                         TypeRef::Table(ty) => self.tables.push(ty),
@@ -98,6 +109,7 @@ impl Layout {
                     globals: self.globals.len() as u32,
                     tables: self.tables.len() as u32,
                     memories: self.memories.len() as u32,
+                    tags: self.tags.len() as u32,
                 };
             }
             Payload::FunctionSection(section) => {
@@ -132,6 +144,8 @@ impl Layout {
                 }
             }
             Payload::StartSection { func, .. } => self.start = Some(*func),
+            Payload::ElementSection(section) => self.elements = section.count(),
+            Payload::DataSection(section) => self.data = section.count(),
             _ => {}
         }
         Ok(())

@@ -45,7 +45,6 @@ pub mod text;
 mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
-pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, INNER, Needs};
 pub use component_entries::entered;
 pub use component_memory::ComponentMemory;

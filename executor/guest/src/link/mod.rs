@@ -17,11 +17,11 @@ mod types;
 use crate::error::{Error, LinkError, Result, unhostable};
 use crate::patch::Patch;
 use crate::{blob, constructors, features, info, supplied, text};
-use part::{Item, MEMORIES, Part, SPACES};
+use part::{FUNCTIONS, Import, Item, MEMORIES, Part, SPACES};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use types::Types;
-use wasmparser::{Import, TypeRef};
+use wasmparser::TypeRef;
 
 /// Name under which libraries import from the main module.
 const MAIN: &str = "main";
@@ -46,8 +46,7 @@ const LONGEST_CHAIN: usize = 100;
 ///
 /// [`LinkError::Library`] where a library is no valid core module, depends on the main module's
 /// dynamic linker, or calls host functions that would read another memory than its own.
-/// [`LinkError::MissingExport`] or [`LinkError::Mismatch`] for an import without an answer.
-/// [`LinkError::Unlinkable`] for names that are not unique, for imports from a later library or in a
+/// [`LinkError::Import`] for an import without an answer. [`LinkError::Unlinkable`] for names that are not unique, for imports from a later library or in a
 /// circle, and where the result is not valid.
 ///
 /// ```
@@ -82,17 +81,18 @@ pub fn link(main: &[u8], libraries: &[(&str, &[u8])]) -> Result<Vec<u8>> {
         modules.push((*name, wasm.map_err(|error| library_error(name, error))?));
     }
     modules.push((MAIN, core_module(main)?));
-    let mut parts = Vec::new();
+    let mut parts: Vec<Part<'_>> = Vec::new();
     for (name, wasm) in &modules {
-        parts.push(Part::of(name, wasm, parts.last())?);
+        let before = parts.last().map(|last| last.counts).unwrap_or_default();
+        parts.push(Part::of(name, wasm, before)?);
     }
-    let types = Types::of(&parts)?;
-    let plan = Linker { parts: &parts, types: &types }.plan()?;
-    let (merged, starts) = merge::merged(&parts, &plan, &types)?;
+    let linker = Linker { parts: &parts, types: Types::of(&parts)? };
+    let plan = linker.plan()?;
+    let merged = merge::merged(&parts, &plan, linker.types.sections)?;
     let mut patch = Patch::of(&merged)?;
     // Constant expressions may read an imported global, but hardly one of the module itself.
     supplied::fold_known(&mut patch)?;
-    constructors::start_with(&mut patch, &starts);
+    constructors::start_with(&mut patch, &plan.starts);
     let linked = patch.finish()?;
     match features::needed(&linked) {
         Err(Error::Invalid { reason, .. }) => {
@@ -112,20 +112,25 @@ fn core_module(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
     Ok(wasm)
 }
 
+/// New indices, by space and old index.
+type Indices = [Vec<u32>; SPACES];
+
 /// The merged module's index spaces.
 struct Plan<'a> {
-    /// The new index of each item, by part, space and old index.
-    indices: Vec<[Vec<u32>; SPACES]>,
+    /// Of each part.
+    indices: Vec<Indices>,
     /// Imports that stay, each with its part.
-    imports: Vec<(usize, Import<'a>)>,
-    /// Memories that are defined, by part and index.
-    memories: Vec<(usize, u32)>,
+    imports: Vec<(usize, &'a Import)>,
+    /// Memories that are defined, each with its part.
+    memories: Vec<(usize, Item)>,
+    /// The start functions.
+    starts: Vec<u32>,
 }
 
 struct Linker<'a> {
     /// The libraries, then the main module.
     parts: &'a [Part<'a>],
-    types: &'a Types,
+    types: Types,
 }
 
 impl<'a> Linker<'a> {
@@ -133,7 +138,7 @@ impl<'a> Linker<'a> {
     fn plan(&self) -> Result<Plan<'a>> {
         let main = self.parts.len() - 1;
         let lengths = |part: &Part<'_>| part.items.each_ref().map(|items| vec![0; items.len()]);
-        let mut indices: Vec<[Vec<u32>; SPACES]> = self.parts.iter().map(lengths).collect();
+        let mut indices: Vec<Indices> = self.parts.iter().map(lengths).collect();
         let mut counts = [0_u32; SPACES];
         let mut next = |space: usize| {
             counts[space] += 1;
@@ -142,23 +147,22 @@ impl<'a> Linker<'a> {
         // The main module's imports come first, and its memory with them.
         let (mut imports, mut named, mut answers) = (Vec::new(), HashMap::new(), HashMap::new());
         for part in std::iter::once(main).chain(0..main) {
-            for (import, item) in &self.parts[part].imports {
-                if let Some(answer) = self.answer(part, import, *item)? {
-                    answers.insert((part, *item), answer);
+            for import in &self.parts[part].imports {
+                let Item { space, index } = import.item;
+                if let Some(answer) = self.answer(part, import)? {
+                    answers.insert((part, import.item), answer);
                     continue;
                 }
-                let name = (import.module, import.name, item.space);
+                let name = (&import.module, &import.name, space);
                 let new = match named.get(&name) {
-                    Some((other, ty, new)) if self.is_shared((part, import), (*other, *ty))? => {
-                        *new
-                    }
+                    Some((other, new)) if self.is_shared((part, import), *other)? => *new,
                     _ => {
-                        imports.push((part, *import));
-                        next(item.space)
+                        imports.push((part, import));
+                        next(space)
                     }
                 };
-                named.entry(name).or_insert((part, import.ty, new));
-                indices[part][item.space][item.index as usize] = new;
+                named.entry(name).or_insert(((part, import.ty), new));
+                indices[part][space][index as usize] = new;
             }
         }
         let definition = |mut at: (usize, Item)| {
@@ -175,29 +179,25 @@ impl<'a> Linker<'a> {
             for (space, items) in own.items.iter().enumerate() {
                 for index in own.imported[space]..items.len() as u32 {
                     match space {
-                        MEMORIES => memories.push((part, index)),
+                        MEMORIES => memories.push((part, Item { space, index })),
                         _ => indices[part][space][index as usize] = next(space),
                     }
                 }
             }
         }
-        let memory = Item { space: MEMORIES, index: 0 };
         if !self.parts[main].items[MEMORIES].is_empty() {
-            let (part, item) = definition((main, memory))?;
-            memories.sort_by_key(|memory| *memory != (part, item.index));
-            if memories.first() == Some(&(part, item.index))
-                && let Some((user, import)) =
-                    imports.iter().find(|(_, import)| matches!(import.ty, TypeRef::Memory(_)))
-            {
+            let first = definition((main, Item { space: MEMORIES, index: 0 }))?;
+            memories.sort_by_key(|memory| *memory != first);
+            let imported = imports.iter().find(|(_, import)| import.item.space == MEMORIES);
+            if let (true, Some((user, import))) = (memories.first() == Some(&first), imported) {
+                let user = self.parts[*user].title();
                 return unlinkable(format!(
-                    "{} imports the memory {}, which none of them exports",
-                    self.parts[*user].title(),
-                    name(import)
+                    "{user} imports the memory {import}, which none of them exports"
                 ));
             }
         }
-        for (part, index) in &memories {
-            indices[*part][MEMORIES][*index as usize] = next(MEMORIES);
+        for (part, memory) in &memories {
+            indices[*part][MEMORIES][memory.index as usize] = next(MEMORIES);
         }
         for ((part, item), answer) in &answers {
             let (of, found) = definition(*answer)?;
@@ -209,85 +209,81 @@ impl<'a> Linker<'a> {
             if indices[*part][MEMORIES].first().is_some_and(|memory| *memory != 0)
                 && self.parts[*part].takes_address(import.ty)
             {
-                let (library, import) = (self.parts[*part].name, name(import));
                 let error = Error::unhostable(format!(
                     "it imports {import}, a host function, which would use the main module's \
                      memory instead of its own; build it with --import-memory"
                 ));
-                return Err(library_error(library, error));
+                return Err(library_error(self.parts[*part].name, error));
             }
         }
-        Ok(Plan { indices, imports, memories })
+        let start = |(part, new): (&Part<'_>, &Indices)| {
+            part.start.map(|start| new[FUNCTIONS][start as usize])
+        };
+        let starts = self.parts.iter().zip(&indices).filter_map(start).collect();
+        Ok(Plan { indices, imports, memories, starts })
     }
 
     /// The export that answers an import of a module; `None` if it stays an import.
-    fn answer(
-        &self,
-        part: usize,
-        import: &Import<'_>,
-        item: Item,
-    ) -> Result<Option<(usize, Item)>> {
+    fn answer(&self, part: usize, import: &Import) -> Result<Option<(usize, Item)>> {
         let main = self.parts.len() - 1;
         let library = self.parts[..main].iter().position(|library| library.name == import.module);
         let of = match library {
             Some(library) if library < part => library,
-            _ if part != main && [MAIN, ENVIRONMENT].contains(&import.module) => main,
+            _ if part != main && [MAIN, ENVIRONMENT].contains(&&*import.module) => main,
             None => return Ok(None),
             Some(_) => {
-                let (user, library) = (self.parts[part].title(), text::name(import.module));
+                let (user, library) = (self.parts[part].title(), text::name(&import.module));
                 return unlinkable(format!(
-                    "{user} imports {}, and '{library}' is not linked before it",
-                    name(import)
+                    "{user} imports {import}, and '{library}' is not linked before it"
                 ));
             }
         };
         let exporter = &self.parts[of];
-        match exporter.exports.get(import.name).copied() {
-            Some(found) if found.space == item.space => {
+        match exporter.exports.get(&import.name).copied() {
+            Some(found) if found.space == import.item.space => {
                 self.check((part, import), (of, exporter.ty(found)))?;
                 Ok(Some((of, found)))
             }
             _ if of == main && import.module == ENVIRONMENT => Ok(None),
-            Some(found) => Err(self.mismatch((part, import), (of, exporter.ty(found)))),
-            None => Err(Error::from(LinkError::MissingExport {
-                importer: self.parts[part].title(),
-                import: name(import),
-                wanted: self.parts[part].shown(import.ty),
-                exporter: exporter.title(),
-                near: text::similar(import.name, exporter.exports.keys().copied()),
-            })),
+            found => {
+                let found = found.map(|found| exporter.ty(found));
+                Err(self.mismatch((part, import), of, found))
+            }
         }
     }
 
     /// `true` if an import is the same as that of another module, which has this name too. Only
     /// functions may have several types, because a host tells them apart.
-    fn is_shared(&self, import: (usize, &Import<'_>), other: (usize, TypeRef)) -> Result<bool> {
+    fn is_shared(&self, import: (usize, &Import), other: (usize, TypeRef)) -> Result<bool> {
         match other.1 {
             TypeRef::Func(_) => self.fit(import, other),
             _ => self.check(import, other).map(|()| true),
         }
     }
 
-    fn fit(&self, import: (usize, &Import<'_>), found: (usize, TypeRef)) -> Result<bool> {
+    fn fit(&self, import: (usize, &Import), found: (usize, TypeRef)) -> Result<bool> {
         let (user, of) = (&self.parts[import.0], &self.parts[found.0]);
         self.types.fit((user, import.1.ty), (of, found.1))
     }
 
-    fn check(&self, import: (usize, &Import<'_>), found: (usize, TypeRef)) -> Result<()> {
+    fn check(&self, import: (usize, &Import), found: (usize, TypeRef)) -> Result<()> {
         match self.fit(import, found)? {
             true => Ok(()),
-            false => Err(self.mismatch(import, found)),
+            false => Err(self.mismatch(import, found.0, Some(found.1))),
         }
     }
 
-    fn mismatch(&self, import: (usize, &Import<'_>), found: (usize, TypeRef)) -> Error {
-        let (user, of) = (&self.parts[import.0], &self.parts[found.0]);
-        Error::from(LinkError::Mismatch {
+    /// The error of an import that a module should export, and has with this type, or not at all.
+    fn mismatch(&self, import: (usize, &Import), of: usize, found: Option<TypeRef>) -> Error {
+        let ((user, import), of) = ((&self.parts[import.0], import.1), &self.parts[of]);
+        let near = || text::similar(&import.name, of.exports.keys().map(String::as_str));
+        Error::from(LinkError::Import {
             importer: user.title(),
-            import: name(import.1),
-            wanted: user.shown(import.1.ty),
+            import: import.to_string(),
+            wanted: user.shown(import.ty),
             exporter: of.title(),
-            found: of.shown(found.1),
+            found: found.map(|found| of.shown(found)),
+            near: if found.is_none() { near() } else { Vec::new() },
         })
     }
 }
@@ -299,9 +295,4 @@ fn unlinkable<T>(reason: impl Into<String>) -> Result<T> {
 /// The error of a library, whatever it is linked to.
 fn library_error(name: &str, error: Error) -> Error {
     Error::from(LinkError::Library { name: text::name(name), error })
-}
-
-/// An import in a message.
-fn name(import: &Import<'_>) -> String {
-    format!("{}.{}", text::name(import.module), text::name(import.name))
 }

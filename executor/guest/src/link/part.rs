@@ -3,11 +3,11 @@
 use super::MAIN;
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::sections::Sections;
 use crate::{MEMORY, text};
 use std::collections::HashMap;
-use wasmparser::{
-    ExternalKind, FuncType, Import, Parser, Payload, TagKind, TagType, TypeRef, ValType,
-};
+use std::fmt;
+use wasmparser::{ExternalKind, FuncType, TagKind, TagType, TypeRef, ValType};
 
 /// Number of index spaces.
 pub(super) const SPACES: usize = 5;
@@ -24,21 +24,36 @@ pub(super) struct Item {
     pub(super) index: u32,
 }
 
+pub(super) struct Import {
+    pub(super) module: String,
+    pub(super) name: String,
+    pub(super) ty: TypeRef,
+    pub(super) item: Item,
+}
+
+/// In a message: `module.name`.
+impl fmt::Display for Import {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", text::name(&self.module), text::name(&self.name))
+    }
+}
+
 /// A library or the main module.
 pub(super) struct Part<'a> {
     pub(super) name: &'a str,
-    pub(super) wasm: &'a [u8],
+    pub(super) sections: Sections<'a>,
     types: Vec<Option<FuncType>>,
     /// The types of all items, by index space; imported ones come first.
     pub(super) items: [Vec<TypeRef>; SPACES],
     /// How many of them are imported.
     pub(super) imported: [u32; SPACES],
-    pub(super) imports: Vec<(Import<'a>, Item)>,
-    pub(super) exports: HashMap<&'a str, Item>,
+    pub(super) imports: Vec<Import>,
+    pub(super) exports: HashMap<String, Item>,
     pub(super) start: Option<u32>,
-    /// What the modules before it have of these.
+    /// Of the modules before it.
     pub(super) before: Counts,
-    own: Counts,
+    /// The same, with its own.
+    pub(super) counts: Counts,
 }
 
 /// Numbers of types and segments.
@@ -50,57 +65,37 @@ pub(super) struct Counts {
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn of(name: &'a str, wasm: &'a [u8], last: Option<&Self>) -> Result<Self> {
-        let (mut imports, mut imported) = (Vec::new(), [0; SPACES]);
-        let (mut exports, mut own) = (HashMap::new(), Counts::default());
-        for payload in Parser::new(0).parse_all(wasm) {
-            match payload? {
-                Payload::ImportSection(section) => {
-                    for import in section.into_imports() {
-                        let import = import?;
-                        let space = space(kind(import.ty));
-                        imports.push((import, Item { space, index: imported[space] }));
-                        imported[space] += 1;
-                    }
-                }
-                Payload::ExportSection(section) => {
-                    for export in section {
-                        let export = export?;
-                        let (space, index) = (space(export.kind), export.index);
-                        exports.insert(export.name, Item { space, index });
-                    }
-                }
-                Payload::ElementSection(section) => own.elements = section.count(),
-                Payload::DataSection(section) => own.data = section.count(),
-                _ => {}
-            }
-        }
-        let Layout { types, functions, globals, tables, memories, tags, start, .. } =
-            Layout::of(wasm)?;
-        own.types = types.len() as u32;
+    pub(super) fn of(name: &'a str, wasm: &'a [u8], before: Counts) -> Result<Self> {
+        let layout = Layout::of(wasm)?;
+        let Layout { types, functions, globals, tables, memories, tags, start, .. } = layout;
+        let counts = Counts {
+            types: before.types + types.len() as u32,
+            elements: before.elements + layout.elements,
+            data: before.data + layout.data,
+        };
+        let mut imported = [0; SPACES];
+        let import = |(module, name, ty)| {
+            let space = space(kind(ty));
+            imported[space] += 1;
+            Import { module, name, ty, item: Item { space, index: imported[space] - 1 } }
+        };
+        let imports = layout.imports.into_iter().map(import).collect();
+        let export = |(name, kind, index)| (name, Item { space: space(kind), index });
+        let mut exports: HashMap<_, _> = layout.exports.into_iter().map(export).collect();
         if name == MAIN && !memories.is_empty() {
-            exports.entry(MEMORY).or_insert(Item { space: MEMORIES, index: 0 });
+            let memory = Item { space: MEMORIES, index: 0 };
+            exports.entry(MEMORY.to_owned()).or_insert(memory);
         }
-        let tag = |func_type_idx| TypeRef::Tag(TagType { kind: TagKind::Exception, func_type_idx });
+        let tag = |func_type_idx| TagType { kind: TagKind::Exception, func_type_idx };
         let items = [
             functions.into_iter().map(TypeRef::Func).collect(),
             tables.into_iter().map(TypeRef::Table).collect(),
             memories.into_iter().map(TypeRef::Memory).collect(),
             globals.into_iter().map(TypeRef::Global).collect(),
-            tags.into_iter().map(tag).collect(),
+            tags.into_iter().map(tag).map(TypeRef::Tag).collect(),
         ];
-        let before = last.map_or_else(Counts::default, Self::counts);
-        Ok(Self { name, wasm, types, items, imported, imports, exports, start, before, own })
-    }
-
-    /// What this module and those before it have.
-    pub(super) fn counts(&self) -> Counts {
-        let (before, own) = (self.before, self.own);
-        Counts {
-            types: before.types + own.types,
-            elements: before.elements + own.elements,
-            data: before.data + own.data,
-        }
+        let sections = Sections::of(wasm)?;
+        Ok(Self { name, sections, types, items, imported, imports, exports, start, before, counts })
     }
 
     /// The module in a message.
@@ -125,9 +120,10 @@ impl<'a> Part<'a> {
 
     /// A type in a message, in the text format: `(func (param i32))`, `(memory 1)`.
     pub(super) fn shown(&self, ty: TypeRef) -> String {
-        let function = |ty: u32| match &self.types[ty as usize] {
-            Some(ty) => ty.to_string(),
-            None => "(func)".to_owned(),
+        let function = |ty: u32| {
+            self.types[ty as usize]
+                .as_ref()
+                .map_or_else(|| "(func)".to_owned(), FuncType::to_string)
         };
         let limits = |is_64: bool, minimum: u64, maximum: Option<u64>| {
             let index = if is_64 { "i64 " } else { "" };

@@ -4,17 +4,17 @@ use super::part::Part;
 use crate::error::Result;
 use crate::feature::Feature;
 use crate::features::validated_with;
-use crate::patch::unknown;
+use crate::sections::{Sections, reencoded, unknown};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
-use wasm_encoder::{EntityType, Module, RefType, TypeSection, ValType};
-use wasmparser::{Parser, Payload, TypeRef, Validator};
+use wasm_encoder::{EntityType, SectionId, ValType};
+use wasmparser::{TypeRef, Validator};
 
 /// The types of the merged module.
 pub(super) struct Types {
-    /// Their section.
-    pub(super) section: TypeSection,
+    /// The sections with only them.
+    pub(super) sections: Sections<'static>,
     /// The first type that is equal to each.
     equal: Vec<u32>,
     /// The first type that is equal to the type that each extends.
@@ -24,19 +24,17 @@ pub(super) struct Types {
 impl Types {
     /// Reads the types of all modules.
     pub(super) fn of(parts: &[Part<'_>]) -> Result<Self> {
-        let mut section = TypeSection::new();
+        let mut sections = Sections::default();
         for part in parts {
-            for payload in Parser::new(0).parse_all(part.wasm) {
-                if let Payload::TypeSection(types) = payload? {
-                    let mut moved = Moved(part.before.types);
-                    moved.parse_type_section(&mut section, types).map_err(unknown)?;
-                }
+            if let Some(types) = part.sections.get(SectionId::Type) {
+                let types =
+                    reencoded(&mut Renamed(|ty| part.before.types + ty), SectionId::Type, types)?;
+                sections.append_content(SectionId::Type, &types);
             }
         }
-        let mut module = Module::new();
-        module.section(&section);
         let all = validated_with(Feature::ALL.into_iter().collect());
-        let validated = Validator::new_with_features(all).validate_all(module.as_slice())?;
+        let validated =
+            Validator::new_with_features(all).validate_all(&sections.clone().finish())?;
         let types = validated.as_ref();
         let (mut first, mut equal, mut extended) = (HashMap::new(), Vec::new(), Vec::new());
         for index in 0..types.core_type_count_in_module() {
@@ -45,7 +43,7 @@ impl Types {
             let parent = types.supertype_of(id);
             extended.push(parent.and_then(|parent| first.get(&parent).copied()));
         }
-        Ok(Self { section, equal, extended })
+        Ok(Self { sections, equal, extended })
     }
 
     /// `true` if an item of the type `found` in one module answers an import of the type `wanted`
@@ -55,68 +53,54 @@ impl Types {
         (importer, wanted): (&Part<'_>, TypeRef),
         (exporter, found): (&Part<'_>, TypeRef),
     ) -> Result<bool> {
-        Ok(match (self.entity(importer, wanted)?, self.entity(exporter, found)?) {
+        let (wanted, mut found) = (self.entity(importer, wanted)?, self.entity(exporter, found)?);
+        match (wanted, &mut found) {
             (EntityType::Function(wanted), EntityType::Function(found)) => {
-                let mut types =
-                    std::iter::successors(Some(found), |ty| self.extended[*ty as usize]);
-                types.any(|ty| ty == wanted)
+                let mut all = std::iter::successors(Some(*found), |ty| self.extended[*ty as usize]);
+                *found = all.find(|ty| *ty == wanted).unwrap_or(*found);
             }
             (EntityType::Memory(wanted), EntityType::Memory(found)) => {
-                let has_limits =
-                    within((wanted.minimum, wanted.maximum), (found.minimum, found.maximum));
-                let (minimum, maximum) = (wanted.minimum, wanted.maximum);
-                has_limits && wanted == wasm_encoder::MemoryType { minimum, maximum, ..found }
+                narrow((wanted.minimum, wanted.maximum), &mut found.minimum, &mut found.maximum);
             }
             (EntityType::Table(wanted), EntityType::Table(found)) => {
-                let has_limits =
-                    within((wanted.minimum, wanted.maximum), (found.minimum, found.maximum));
-                let (minimum, maximum) = (wanted.minimum, wanted.maximum);
-                has_limits && wanted == wasm_encoder::TableType { minimum, maximum, ..found }
+                narrow((wanted.minimum, wanted.maximum), &mut found.minimum, &mut found.maximum);
             }
             // Validation of the merged module compares references where they are read.
             (EntityType::Global(wanted), EntityType::Global(found))
-                if !wanted.mutable && !found.mutable =>
-            {
-                let are_references = matches!(
+                if matches!(
                     (wanted.val_type, found.val_type),
-                    (ValType::Ref(RefType { .. }), ValType::Ref(_))
-                );
-                wanted == found || are_references
+                    (ValType::Ref(_), ValType::Ref(_))
+                ) && !wanted.mutable =>
+            {
+                found.val_type = wanted.val_type;
             }
-            (wanted, found) => wanted == found,
-        })
+            _ => {}
+        }
+        Ok(wanted == found)
     }
 
     /// A type with the first equal type in the place of each.
     fn entity(&self, part: &Part<'_>, ty: TypeRef) -> Result<EntityType> {
-        Equal(part.before.types, &self.equal).entity_type(ty).map_err(unknown)
+        let equal = |index| self.equal[(part.before.types + index) as usize];
+        Renamed(equal).entity_type(ty).map_err(unknown)
     }
 }
 
-/// `true` if the limits of an item are within those of an import.
-fn within(wanted: (u64, Option<u64>), found: (u64, Option<u64>)) -> bool {
-    let is_limited = |most| found.1.is_some_and(|maximum| maximum <= most);
-    found.0 >= wanted.0 && wanted.1.is_none_or(is_limited)
-}
-
-/// Types behind those of the modules before.
-struct Moved(u32);
-
-impl Reencode for Moved {
-    type Error = Infallible;
-
-    fn type_index(&mut self, ty: u32) -> Result<u32, ReencodeError> {
-        Ok(self.0 + ty)
+/// Gives an item the limits of an import if its own are within these.
+fn narrow(wanted: (u64, Option<u64>), minimum: &mut u64, maximum: &mut Option<u64>) {
+    let is_limited = |most| maximum.is_some_and(|maximum| maximum <= most);
+    if *minimum >= wanted.0 && wanted.1.is_none_or(is_limited) {
+        (*minimum, *maximum) = wanted;
     }
 }
 
-/// The first equal type in the place of each.
-struct Equal<'a>(u32, &'a [u32]);
+/// Other types in the place of a module's.
+struct Renamed<F>(F);
 
-impl Reencode for Equal<'_> {
+impl<F: Fn(u32) -> u32> Reencode for Renamed<F> {
     type Error = Infallible;
 
     fn type_index(&mut self, ty: u32) -> Result<u32, ReencodeError> {
-        Ok(self.1[(self.0 + ty) as usize])
+        Ok(self.0(ty))
     }
 }
