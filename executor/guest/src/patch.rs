@@ -233,25 +233,10 @@ impl<'a> Patch<'a> {
         self.sections.remove(id);
     }
 
-    /// Replaces a section, which has the indices of the original module.
+    /// Replaces a section, which has the indices of the original module. Imports have as many
+    /// functions as before. An empty section goes.
     pub fn replace(&mut self, id: SectionId, section: &impl Encode) {
         self.sections.replace(id, section);
-    }
-
-    /// Replaces the imports, of which as many are functions as before.
-    pub fn replace_imports(&mut self, imports: &ImportSection) {
-        match imports.is_empty() {
-            true => self.remove(SectionId::Import),
-            false => self.replace(SectionId::Import, imports),
-        }
-    }
-
-    /// Replaces the exports, which have the indices of the original module.
-    pub fn replace_exports(&mut self, exports: &ExportSection) {
-        match exports.is_empty() {
-            true => self.remove(SectionId::Export),
-            false => self.replace(SectionId::Export, exports),
-        }
     }
 
     /// Adds the entries of a section before those that the module has, for definitions in the

@@ -48,7 +48,7 @@ pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec
     if let Some(limits) = info.memory {
         patch.remove(SectionId::Memory);
         let imports = imports(patch.layout(), Some(limits));
-        patch.replace_imports(&imports);
+        patch.replace(SectionId::Import, &imports);
         if info.image_refusal().is_none() {
             data::leave_out(&mut patch)?;
         }

@@ -95,9 +95,13 @@ impl<'a> Sections<'a> {
         self.0.retain(|(other, _)| *other != id);
     }
 
-    /// Puts a section in the place where it belongs, over an old one if there is one.
+    /// Puts a section in the place where it belongs, over an old one if there is one. An empty
+    /// section goes.
     pub(super) fn replace(&mut self, id: SectionId, section: &impl Encode) {
-        self.put(id, content(section));
+        match content(section) {
+            content if content == [0] && id != SectionId::Start => self.remove(id),
+            content => self.put(id, content),
+        }
     }
 
     pub(super) fn put(&mut self, id: SectionId, content: Vec<u8>) {

@@ -144,7 +144,7 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
     let values = layout.values()?;
     let mut patch = Patch::of(wasm)?;
     if !info.supplied.is_empty() {
-        patch.replace_imports(&rewrite::imports(&layout.declared, None));
+        patch.replace(SectionId::Import, &rewrite::imports(&layout.declared, None));
     }
     if !values.is_empty() || computes {
         fold(&mut patch, values.clone())?;

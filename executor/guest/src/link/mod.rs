@@ -38,16 +38,20 @@ const LONGEST_CHAIN: usize = 100;
 /// `env.memory` even if it is not exported. An import from `env` stays one if the main module has
 /// no such export.
 ///
+/// Data of a library in the main module's memory has to lie where the main module keeps nothing
+/// (`--global-base` of `wasm-ld`). A library with a memory of its own makes a module with several
+/// memories, which not every engine runs.
+///
 /// Only the main module's exports remain. Segments are placed in the order of the libraries, the
-/// main module's last; after all of them, start functions run in the same order. A library with a
-/// memory of its own makes a module with several memories, which not every engine runs.
+/// main module's last; after all of them, start functions run in the same order.
 ///
 /// # Errors
 ///
-/// [`LinkError::Library`] where a library is no valid core module, depends on the main module's
-/// dynamic linker, or calls host functions that would read another memory than its own.
-/// [`LinkError::Import`] for an import without an answer. [`LinkError::Unlinkable`] for names that are not unique, for imports from a later library or in a
-/// circle, and where the result is not valid.
+/// * [`LinkError::Library`] where a library is no valid core module, needs a dynamic linker, or
+///   imports host functions that would use another memory than its own.
+/// * [`LinkError::Import`] for an import without an answer.
+/// * [`LinkError::Unlinkable`] for names that are not unique, for imports from a later library or
+///   in a circle, and where the result is not valid.
 ///
 /// ```
 /// use touchstone_guest::{GuestModule, HeapPages, link};
