@@ -130,10 +130,6 @@ impl ComponentInfo {
 }
 
 /// Validates a component and looks at it.
-///
-/// # Errors
-///
-/// When it does not validate.
 pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
     let features = super::features::BASIC | WasmFeatures::COMPONENT_MODEL;
     let read = read_with(wasm, features);

@@ -88,11 +88,7 @@ pub(super) fn known(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMe
     }
 }
 
-/// The limits that the memories get.
-///
-/// # Errors
-///
-/// Why a host cannot bring the memories along.
+/// The limits that the memories get, or why a host cannot bring the memories along.
 pub(super) fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>, String> {
     if let Some(reason) = info.unknown_content() {
         return Err(reason);

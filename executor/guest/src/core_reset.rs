@@ -37,10 +37,6 @@ pub(super) struct Restored<'a> {
 
 /// The module with the function [`EXPORT`]. `tables`: whether it restores its tables, too;
 /// `limits`: other ones of its memory, which then comes with its content.
-///
-/// # Errors
-///
-/// When it has globals or tables of types that hosts here do not know.
 pub(super) fn resettable(
     wasm: &[u8],
     tables: bool,
@@ -58,10 +54,6 @@ pub(super) fn resettable(
 }
 
 /// Adds the function [`EXPORT`]; returns each restored global with the index of its shadow.
-///
-/// # Errors
-///
-/// When the module has globals or tables of types that hosts here do not know.
 pub(super) fn add_reset(patch: &mut Patch<'_>, restored: &Restored<'_>) -> Result<Vec<(u32, u32)>> {
     let unknown = |what: &str| Error::unhostable(format!("it has a {what} of an unknown type"));
     let layout = patch.layout();

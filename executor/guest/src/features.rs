@@ -46,10 +46,6 @@ pub(super) fn is_valid(wasm: &[u8], features: Features) -> bool {
 
 /// Validates a module and returns the features that it needs for it: of a module that is valid
 /// without any, none. [`Feature::Vectors`] is not told here.
-///
-/// # Errors
-///
-/// When no feature makes it valid.
 pub(super) fn needed(wasm: &[u8]) -> Result<Features> {
     let needed = validated(wasm)?;
     if !needed.has(Feature::GarbageCollection) {
@@ -91,10 +87,6 @@ fn validated(wasm: &[u8]) -> Result<Features> {
 }
 
 /// Checks that a module with these features can be hosted.
-///
-/// # Errors
-///
-/// When one of them cannot.
 pub(super) fn hostable(features: Features) -> Result<Features> {
     let refused = |feature: Feature| Some((feature, feature.refusal()?));
     match features.iter().find_map(refused) {

@@ -210,10 +210,6 @@ impl ModuleInfo {
 }
 
 /// `true` for a component, `false` for a core module.
-///
-/// # Errors
-///
-/// When the bytes are neither.
 pub(super) fn is_component(wasm: &[u8]) -> Result<bool> {
     if !wasm.starts_with(b"\0asm") {
         return Err(Error::NotAModule { reason: describe(wasm) });

@@ -162,10 +162,6 @@ fn content(section: &(impl Encode + ?Sized)) -> Vec<u8> {
 }
 
 /// The content of a section with other indices or expressions; of a section without any, as it is.
-///
-/// # Errors
-///
-/// When the section has types that the encoder does not know.
 pub(super) fn reencoded(
     reencoder: &mut impl Reencode<Error = Infallible>,
     id: SectionId,

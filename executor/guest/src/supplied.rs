@@ -105,10 +105,6 @@ struct Layout {
 }
 
 /// Everything that the module imports beside functions, as it is supplied.
-///
-/// # Errors
-///
-/// When an import cannot be supplied: the message names it.
 pub(super) fn supplied(wasm: &[u8]) -> Result<Vec<Supplied>> {
     let mut layout = Layout::of(wasm)?;
     let values = layout.values()?;
@@ -131,10 +127,6 @@ pub(super) fn supplied(wasm: &[u8]) -> Result<Vec<Supplied>> {
 
 /// The module with definitions in the place of such imports, and constants in the place of
 /// constant expressions that compute; as it is where there are none of both.
-///
-/// # Errors
-///
-/// When an import cannot be supplied, or the module cannot be rewritten.
 pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u8]>> {
     let computes = info.features.has(Feature::ExtendedConst);
     if info.supplied.is_empty() && !computes {
@@ -159,10 +151,6 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
 
 /// The module with constants in the place of the constant expressions whose value is known, and its
 /// imports as they are.
-///
-/// # Errors
-///
-/// When an import cannot be supplied, or the module cannot be rewritten.
 pub(super) fn folded(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut patch = Patch::of(wasm)?;
     fold_known(&mut patch)?;

@@ -17,10 +17,6 @@ pub(super) const MOST_AT_START: u64 = 10_000_000;
 pub(super) const MOST_GROWN: u64 = 1_000_000;
 
 /// Refuses a module whose tables are too large from the start.
-///
-/// # Errors
-///
-/// When they are.
 pub(super) fn check(info: &ModuleInfo) -> Result<()> {
     let entries = info.tables.iter().fold(0_u64, |sum, table| sum.saturating_add(table.minimum));
     if entries > MOST_AT_START {
@@ -33,10 +29,6 @@ pub(super) fn check(info: &ModuleInfo) -> Result<()> {
 }
 
 /// Limits the tables that can be grown.
-///
-/// # Errors
-///
-/// When a table's type is none that hosts here know.
 pub(super) fn limit(patch: &mut Patch<'_>, info: &ModuleInfo) -> Result<()> {
     let grown = info.tables.iter().filter(|table| table.grown).count() as u64;
     match MOST_GROWN.checked_div(grown) {
@@ -65,6 +57,7 @@ impl Reencode for Limits<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::{GuestModule, HeapPages};
 
     fn guest(tables: &str) -> Result<GuestModule> {
