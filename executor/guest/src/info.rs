@@ -55,8 +55,7 @@ pub struct ModuleInfo {
     /// `true` if any instruction writes many bytes of the memory: `memory.copy`, `memory.fill` or
     /// `memory.init`. Compilers make them calls of the runtime.
     pub writes_in_bulk: bool,
-    /// Features that it needs to be valid. Vectors: an instruction that works on them, a
-    /// parameter, result, local or global that is one.
+    /// Features that it needs to be valid.
     pub features: Features,
     /// Properties of a component; `None` for a core module.
     pub component: Option<ComponentInfo>,
@@ -204,8 +203,7 @@ impl ModuleInfo {
         if !wasm.starts_with(CORE) {
             return Ok(Features::NONE);
         }
-        let needed = features::needed(wasm)?;
-        Ok(read::inspect(wasm, needed).map_or(needed, |info| info.features))
+        features::needed(wasm)
     }
 }
 

@@ -42,7 +42,6 @@ mod spaces;
 mod supplied;
 mod tables;
 pub mod text;
-mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
 pub use component::{ComponentInfo, CoreModule, INNER, Needs};

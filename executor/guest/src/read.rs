@@ -7,16 +7,15 @@ use super::info::{
 };
 use super::layout::Layout;
 use super::supplied;
-use super::vectors::{have_vector, is_vector};
 use crate::WASM_PAGE;
 use crate::error::{Result, SegmentTrap, unhostable};
-use crate::feature::{Feature, Features};
+use crate::feature::Features;
 use crate::signature::{Signature, ValueType};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
     ConstExpr, DataKind, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Parser,
-    Payload, TypeRef, ValType,
+    Payload, TypeRef,
 };
 
 /// The properties of a module that is valid with these features.
@@ -106,16 +105,11 @@ impl Reader {
 
     /// Looks at the types that the last section has added.
     fn take_types(&mut self) -> Result<()> {
-        for index in self.signatures.len()..self.layout.types.len() {
-            let ty = self.layout.types[index].as_ref();
-            let has_vector =
-                ty.is_some_and(|ty| have_vector(ty.params()) || have_vector(ty.results()));
-            self.signatures.push(ty.and_then(Signature::of));
-            self.note_vectors(has_vector);
+        for ty in &self.layout.types[self.signatures.len()..] {
+            self.signatures.push(ty.as_ref().and_then(Signature::of));
         }
         for index in self.globals..self.layout.globals.len() {
             let ty = self.layout.globals[index];
-            self.note_vectors(have_vector(&[ty.content_type]));
             if ty.mutable {
                 self.info.mutable_globals.push(MutableGlobal {
                     index: index as u32,
@@ -128,7 +122,6 @@ impl Reader {
         self.globals = self.layout.globals.len();
         for index in self.info.tables.len()..self.layout.tables.len() {
             let ty = self.layout.tables[index];
-            self.note_vectors(have_vector(&[ValType::Ref(ty.element_type)]));
             self.info.tables.push(Table {
                 index: index as u32,
                 minimum: ty.initial,
@@ -158,22 +151,12 @@ impl Reader {
         }
     }
 
-    fn note_vectors(&mut self, has_vector: bool) {
-        if has_vector {
-            self.info.features = self.info.features.with(Feature::Vectors);
-        }
-    }
-
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
-        for local in body.get_locals_reader()? {
-            self.note_vectors(have_vector(&[local?.1]));
-        }
         let mut operators = body.get_operators_reader()?;
         // The function's own block ends with an `end` too.
         let mut open = 1_u32;
         while !operators.eof() {
             let operator = operators.read()?;
-            self.note_vectors(is_vector(&operator));
             match operator {
                 Operator::Block { .. }
                 | Operator::Loop { .. }

@@ -31,12 +31,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use wasm_encoder::{
-    ConstExpr, ElementSection, Elements, GlobalSection, MemorySection, SectionId, TableSection,
-    TagSection,
+    ConstExpr, ElementSection, Elements, EntityType, GlobalSection, MemorySection, SectionId,
+    TableSection, TagSection,
 };
 use wasmparser::{
-    Dylink0Subsection, ExternalKind, KnownCustom, MemInfo, MemoryType, Parser, Payload, TableType,
-    TypeRef, ValType,
+    Dylink0Subsection, ExternalKind, KnownCustom, MemInfo, Parser, Payload, TableType, TypeRef,
+    ValType,
 };
 
 /// An import that becomes a definition of the module.
@@ -141,10 +141,7 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
     if !values.is_empty() || computes {
         fold(&mut patch, values.clone())?;
     }
-    layout.define_memories(&mut patch)?;
-    layout.define_tables(&mut patch)?;
-    layout.define_tags(&mut patch);
-    layout.define_globals(&mut patch, &values)?;
+    layout.define(&mut patch, values)?;
     layout.link_functions(&mut patch);
     patch.finish().map(Cow::Owned)
 }
@@ -209,14 +206,9 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The imported memories.
-    fn memories(&self) -> &[MemoryType] {
-        &self.declared.memories[..self.declared.imported.memories as usize]
-    }
-
-    /// The imported tables.
-    fn tables(&self) -> &[TableType] {
-        &self.declared.tables[..self.declared.imported.tables as usize]
+    /// The first table, if it is imported.
+    fn table(&self) -> Option<&TableType> {
+        self.declared.tables.first().filter(|_| self.declared.imported.tables > 0)
     }
 
     fn memory_base(&self) -> u64 {
@@ -290,7 +282,7 @@ impl Layout {
 
     /// The entry of a function that `GOT.func` asks for: behind those of the table.
     fn entry(&mut self, name: &str) -> u64 {
-        let Some(table) = self.tables().first() else { return 0 };
+        let Some(table) = self.table() else { return 0 };
         let own =
             self.functions.get(name).filter(|index| **index >= self.declared.imported.functions);
         let (Some(function), false) = (own.copied(), table.table64) else { return 0 };
@@ -304,72 +296,55 @@ impl Layout {
 
     /// The first entry behind those that the table's type and the library ask for.
     fn first_linked(&self) -> u64 {
-        let declared = self.tables().first().map_or(0, |table| table.initial);
+        let declared = self.table().map_or(0, |table| table.initial);
         let library = self
             .library
             .map_or(0, |library| self.table_base().saturating_add(u64::from(library.table_size)));
         declared.max(library).max(TABLE_BASE)
     }
 
-    fn define_memories(&self, patch: &mut Patch<'_>) -> Result<()> {
-        let mut memories = MemorySection::new();
-        for (index, memory) in self.memories().iter().enumerate() {
-            let mut ty = wasm_encoder::MemoryType::from(*memory);
-            if index == 0 && self.library.is_some() {
-                let pages = self.top().div_ceil(WASM_PAGE as u64);
-                if pages > ALL_PAGES.into() {
-                    return unhostable("it is a library whose data and stack exceed 4 GiB");
+    /// Puts the definitions before those of the module.
+    fn define(&self, patch: &mut Patch<'_>, values: Vec<Constant>) -> Result<()> {
+        let (mut memories, mut tables) = (MemorySection::new(), TableSection::new());
+        let (mut tags, mut globals) = (TagSection::new(), GlobalSection::new());
+        let mut values = values.into_iter().map(Constant::encoded);
+        for (module, name, ty) in &self.declared.imports {
+            match EntityType::try_from(*ty) {
+                Ok(EntityType::Function(_) | EntityType::FunctionExact(_)) => {}
+                Ok(EntityType::Memory(mut ty)) => {
+                    if memories.is_empty() && self.library.is_some() {
+                        let pages = self.top().div_ceil(WASM_PAGE as u64);
+                        if pages > ALL_PAGES.into() {
+                            return unhostable("it is a library whose data and stack exceed 4 GiB");
+                        }
+                        ty.minimum = ty.minimum.max(pages);
+                        ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+                    }
+                    memories.memory(ty);
                 }
-                ty.minimum = ty.minimum.max(pages);
-                ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+                Ok(EntityType::Table(mut ty)) if ty.element_type.nullable => {
+                    if tables.is_empty() && (self.library.is_some() || !self.linked.is_empty()) {
+                        ty.minimum = self.first_linked().saturating_add(self.linked.len() as u64);
+                        ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+                    }
+                    tables.table(ty);
+                }
+                Ok(EntityType::Tag(ty)) => {
+                    tags.tag(ty);
+                }
+                Ok(EntityType::Global(ty)) if let Some(Some(value)) = values.next() => {
+                    globals.global(ty, &value);
+                }
+                _ => {
+                    return unhostable(format!(
+                        "it imports {module}.{name}, whose type has no null value"
+                    ));
+                }
             }
-            memories.memory(ty);
         }
         patch.prepend(SectionId::Memory, &memories);
-        Ok(())
-    }
-
-    fn define_tables(&self, patch: &mut Patch<'_>) -> Result<()> {
-        let mut tables = TableSection::new();
-        for (index, table) in self.tables().iter().enumerate() {
-            let ty = wasm_encoder::TableType::try_from(*table);
-            let (Ok(mut ty), true) = (ty, table.element_type.is_nullable()) else {
-                return unhostable("it imports a table of entries that cannot be null");
-            };
-            if index == 0 && (self.library.is_some() || !self.linked.is_empty()) {
-                ty.minimum = self.first_linked().saturating_add(self.linked.len() as u64);
-                ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
-            }
-            tables.table(ty);
-        }
         patch.prepend(SectionId::Table, &tables);
-        Ok(())
-    }
-
-    fn define_tags(&self, patch: &mut Patch<'_>) {
-        let mut tags = TagSection::new();
-        for func_type_idx in &self.declared.tags[..self.declared.imported.tags as usize] {
-            let kind = wasm_encoder::TagKind::Exception;
-            tags.tag(wasm_encoder::TagType { kind, func_type_idx: *func_type_idx });
-        }
         patch.prepend(SectionId::Tag, &tags);
-    }
-
-    fn define_globals(&self, patch: &mut Patch<'_>, values: &[Constant]) -> Result<()> {
-        let mut globals = GlobalSection::new();
-        let imported = self.declared.imports.iter().filter_map(|(module, name, ty)| match ty {
-            TypeRef::Global(ty) => Some((module, name, *ty)),
-            _ => None,
-        });
-        for ((module, name, ty), value) in imported.zip(values) {
-            let (Ok(ty), Some(value)) = (wasm_encoder::GlobalType::try_from(ty), value.encoded())
-            else {
-                return unhostable(format!(
-                    "it imports the global {module}.{name} of its own type"
-                ));
-            };
-            globals.global(ty, &value);
-        }
         patch.prepend(SectionId::Global, &globals);
         Ok(())
     }
