@@ -47,20 +47,12 @@ impl Lift {
         ty: u32,
         options: &[wasmparser::CanonicalOption],
     ) -> Option<Self> {
-        let known = |option: &wasmparser::CanonicalOption| {
-            Some(match option {
-                wasmparser::CanonicalOption::UTF8 => CanonicalOption::UTF8,
-                wasmparser::CanonicalOption::UTF16 => CanonicalOption::UTF16,
-                wasmparser::CanonicalOption::CompactUTF16 => CanonicalOption::CompactUTF16,
-                wasmparser::CanonicalOption::Memory(index) => CanonicalOption::Memory(*index),
-                wasmparser::CanonicalOption::Realloc(index) => CanonicalOption::Realloc(*index),
-                wasmparser::CanonicalOption::PostReturn(index) => {
-                    CanonicalOption::PostReturn(*index)
-                }
-                _ => return None,
-            })
+        use wasmparser::CanonicalOption::{CompactUTF16, Memory, PostReturn, Realloc, UTF8, UTF16};
+        let is_known = |option: &wasmparser::CanonicalOption| {
+            matches!(option, UTF8 | UTF16 | CompactUTF16 | Memory(_) | Realloc(_) | PostReturn(_))
         };
-        let options = options.iter().map(known).collect::<Option<_>>()?;
+        let options = options.iter().map(|option| is_known(option).then(|| (*option).into()));
+        let options = options.collect::<Option<_>>()?;
         Some(Self { function, core_function, ty, options })
     }
 

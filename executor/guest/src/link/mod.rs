@@ -90,9 +90,9 @@ pub fn link(main: &[u8], libraries: &[(&str, &[u8])]) -> Result<Vec<u8>> {
         let before = parts.last().map(|last| last.counts).unwrap_or_default();
         parts.push(Part::of(name, wasm, before)?);
     }
-    let linker = Linker { parts: &parts, types: Types::of(&parts)? };
-    let plan = linker.plan()?;
-    let merged = merge::merged(&parts, &plan, linker.types.sections)?;
+    let types = Types::of(&parts)?;
+    let plan = Linker::new(&parts, &types).plan()?;
+    let merged = merge::merged(&parts, &plan, types.sections.clone())?;
     let mut patch = Patch::of(&merged)?;
     // Constant expressions may read an imported global, but hardly one of the module itself.
     supplied::fold_known(&mut patch)?;
@@ -131,100 +131,143 @@ struct Plan<'a> {
     starts: Vec<u32>,
 }
 
+/// Gives each item its index, and each import its answer.
 struct Linker<'a> {
     /// The libraries, then the main module.
     parts: &'a [Part<'a>],
-    types: Types,
+    types: &'a Types,
+    plan: Plan<'a>,
+    /// Lengths of the merged module's index spaces so far.
+    counts: [u32; SPACES],
+    /// The exports that answer imports, each with its part.
+    answers: HashMap<(usize, Item), (usize, Item)>,
 }
 
 impl<'a> Linker<'a> {
-    /// Gives each item its index, and each import its answer.
-    fn plan(&self) -> Result<Plan<'a>> {
-        let main = self.parts.len() - 1;
+    fn new(parts: &'a [Part<'a>], types: &'a Types) -> Self {
         let lengths = |part: &Part<'_>| part.items.each_ref().map(|items| vec![0; items.len()]);
-        let mut indices: Vec<Indices> = self.parts.iter().map(lengths).collect();
-        let mut counts = [0_u32; SPACES];
-        let mut next = |space: usize| {
-            counts[space] += 1;
-            counts[space] - 1
-        };
-        // The main module's imports come first, and its memory with them.
-        let (mut imports, mut named, mut answers) = (Vec::new(), HashMap::new(), HashMap::new());
+        let indices = parts.iter().map(lengths).collect();
+        let plan = Plan { indices, imports: Vec::new(), memories: Vec::new(), starts: Vec::new() };
+        Self { parts, types, plan, counts: [0; SPACES], answers: HashMap::new() }
+    }
+
+    fn plan(mut self) -> Result<Plan<'a>> {
+        self.take_imports()?;
+        self.place_definitions()?;
+        for (at, answer) in &self.answers {
+            let new = self.index(self.definition(*answer)?);
+            self.plan.indices[at.0][at.1.space][at.1.index as usize] = new;
+        }
+        self.check_host_functions()?;
+        for (part, own) in self.parts.iter().enumerate() {
+            let start = own.start.map(|index| (part, Item { space: FUNCTIONS, index }));
+            self.plan.starts.extend(start.map(|start| self.index(start)));
+        }
+        Ok(self.plan)
+    }
+
+    /// Finds the answers of imports; those without one stay, the main module's first.
+    fn take_imports(&mut self) -> Result<()> {
+        let main = self.parts.len() - 1;
+        let mut named = HashMap::new();
         for part in std::iter::once(main).chain(0..main) {
             for import in &self.parts[part].imports {
-                let Item { space, index } = import.item;
                 if let Some(answer) = self.answer(part, import)? {
-                    answers.insert((part, import.item), answer);
+                    self.answers.insert((part, import.item), answer);
                     continue;
                 }
-                let name = (&import.module, &import.name, space);
-                let new = match named.get(&name) {
-                    Some((other, new)) if self.is_shared((part, import), *other)? => *new,
-                    _ => {
-                        imports.push((part, import));
-                        next(space)
+                let name = (&import.module, &import.name, import.item.space);
+                match named.get(&name) {
+                    Some((other, new)) if self.is_shared((part, import), *other)? => {
+                        self.plan.indices[part][import.item.space][import.item.index as usize] =
+                            *new;
                     }
-                };
-                named.entry(name).or_insert(((part, import.ty), new));
-                indices[part][space][index as usize] = new;
-            }
-        }
-        let definition = |mut at: (usize, Item)| {
-            for _ in 0..LONGEST_CHAIN {
-                match answers.get(&at) {
-                    Some(answer) => at = *answer,
-                    None => return Ok(at),
+                    _ => {
+                        let new = self.place(part, import.item);
+                        self.plan.imports.push((part, import));
+                        named.entry(name).or_insert(((part, import.ty), new));
+                    }
                 }
             }
-            unlinkable("the modules import something from each other that none defines")
-        };
-        let mut memories = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Places all that is defined, the main module's first memory before other memories.
+    fn place_definitions(&mut self) -> Result<()> {
         for (part, own) in self.parts.iter().enumerate() {
             for (space, items) in own.items.iter().enumerate() {
                 for index in own.imported[space]..items.len() as u32 {
+                    let item = Item { space, index };
                     match space {
-                        MEMORIES => memories.push((part, Item { space, index })),
-                        _ => indices[part][space][index as usize] = next(space),
+                        MEMORIES => self.plan.memories.push((part, item)),
+                        _ => {
+                            self.place(part, item);
+                        }
                     }
                 }
             }
         }
+        let main = self.parts.len() - 1;
         if !self.parts[main].items[MEMORIES].is_empty() {
-            let first = definition((main, Item { space: MEMORIES, index: 0 }))?;
-            memories.sort_by_key(|memory| *memory != first);
-            let imported = imports.iter().find(|(_, import)| import.item.space == MEMORIES);
-            if let (true, Some((user, import))) = (memories.first() == Some(&first), imported) {
+            let first = self.definition((main, Item { space: MEMORIES, index: 0 }))?;
+            self.plan.memories.sort_by_key(|memory| *memory != first);
+            let mut imports = self.plan.imports.iter();
+            if self.plan.memories.first() == Some(&first)
+                && let Some((user, import)) =
+                    imports.find(|(_, import)| import.item.space == MEMORIES)
+            {
                 let user = self.parts[*user].title();
                 return unlinkable(format!(
                     "{user} imports the memory {import}, which none of them exports"
                 ));
             }
         }
-        for (part, memory) in &memories {
-            indices[*part][MEMORIES][memory.index as usize] = next(MEMORIES);
+        for at in 0..self.plan.memories.len() {
+            let (part, memory) = self.plan.memories[at];
+            self.place(part, memory);
         }
-        for ((part, item), answer) in &answers {
-            let (of, found) = definition(*answer)?;
-            let new = indices[of][found.space][found.index as usize];
-            indices[*part][item.space][item.index as usize] = new;
+        Ok(())
+    }
+
+    /// Gives an item the next index.
+    fn place(&mut self, part: usize, item: Item) -> u32 {
+        let new = self.counts[item.space];
+        self.counts[item.space] += 1;
+        self.plan.indices[part][item.space][item.index as usize] = new;
+        new
+    }
+
+    /// The index of an item that is placed.
+    fn index(&self, (part, item): (usize, Item)) -> u32 {
+        self.plan.indices[part][item.space][item.index as usize]
+    }
+
+    /// The definition of an item, or the import that stays.
+    fn definition(&self, mut at: (usize, Item)) -> Result<(usize, Item)> {
+        for _ in 0..LONGEST_CHAIN {
+            match self.answers.get(&at) {
+                Some(answer) => at = *answer,
+                None => return Ok(at),
+            }
         }
-        for (part, import) in &imports {
-            // Host functions read and write the first memory.
-            if indices[*part][MEMORIES].first().is_some_and(|memory| *memory != 0)
-                && self.parts[*part].takes_address(import.ty)
-            {
+        unlinkable("the modules import something from each other that none defines")
+    }
+
+    /// Host functions use the first memory: a library with another one must not call them.
+    fn check_host_functions(&self) -> Result<()> {
+        for (part, import) in &self.plan.imports {
+            let own = &self.parts[*part];
+            let memory = self.plan.indices[*part][MEMORIES].first();
+            if memory.is_some_and(|memory| *memory != 0) && own.takes_address(import.ty) {
                 let error = Error::unhostable(format!(
                     "it imports {import}, a host function, which would use the main module's \
                      memory instead of its own; build it with --import-memory"
                 ));
-                return Err(library_error(self.parts[*part].name, error));
+                return Err(library_error(own.name, error));
             }
         }
-        let start = |(part, new): (&Part<'_>, &Indices)| {
-            part.start.map(|start| new[FUNCTIONS][start as usize])
-        };
-        let starts = self.parts.iter().zip(&indices).filter_map(start).collect();
-        Ok(Plan { indices, imports, memories, starts })
+        Ok(())
     }
 
     /// The export that answers an import of a module; `None` if it stays an import.
