@@ -25,7 +25,7 @@ const LIBRARY: &str = r#"(module
   (func $start (i32.store (i32.const 32) (i32.const 1)))
   (start $start))"#;
 
-/// Returns, in four bytes: the product, the count of calls, the library's data, the order of starts.
+/// Returns four numbers: the product, the calls, the library's data, the order of starts.
 const MAIN: &str = r#"(module
   (type $unary (func (param i32) (result i32)))
   (import "lib" "scale" (func $scale (type $unary)))
