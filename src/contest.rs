@@ -4,10 +4,11 @@
 
 use crate::case::{Case, Guests};
 use crate::compare::{Judged, Verdict, judge};
+use crate::lab::Refused;
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
 use crate::record::{Comparison, Match, Status};
-use crate::run::{Performer, Task, perform_side};
+use crate::run::{Performer, perform_side};
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -17,12 +18,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::{MeasuredEngine, Scratch};
 
-/// A message to a side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToSide {
-    /// Open one side of a comparison.
     Open {
-        /// The comparison.
         of: Box<Match>,
         /// `true` for the subject.
         is_subject: bool,
@@ -33,7 +31,6 @@ pub enum ToSide {
     },
     /// Plan rounds that take about this long, µs.
     Plan(u64),
-    /// Make a round.
     Round(RoundPlan),
 }
 
@@ -41,20 +38,14 @@ pub enum ToSide {
 /// failed.
 pub type FromSide = Result<Answer, (Status, String)>;
 
-/// The rounds of a side.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// The plan of its rounds.
     plan: Option<RoundPlan>,
-    /// The result of a round.
     round: Option<Round>,
 }
 
-/// Serves as one side of a comparison until the parent closes the connection.
-///
-/// # Errors
-///
-/// When the parent is gone.
+/// Serves as one side of a comparison until the parent closes the connection. Fails if the parent
+/// is gone.
 pub fn serve_side(
     mut parent: Parent<ToSide, FromSide>,
     cases: &[Case],
@@ -68,7 +59,7 @@ pub fn serve_side(
                 probe::calibrated(probe_ns);
                 let (guests, budget) = (guests.clone(), Budget::full(1));
                 Performer::new(cases, engines, guests, budget, 0, &artifacts)
-                    .and_then(|mut all| perform_side(&mut all, &Task::Compare(*of), is_subject))
+                    .and_then(|mut all| perform_side(&mut all, &of, is_subject))
                     .map(|made| {
                         *crew = Some(made);
                         Answer::default()
@@ -83,9 +74,8 @@ pub fn serve_side(
             }
         };
         let answer = answer.map_err(|error| {
-            let refused = error.downcast_ref::<crate::lab::Refused>();
-            let status = refused.map_or(Status::Failed, |refused| refused.status);
-            (status, format!("{error:#}"))
+            let Refused { status, reason } = error.into();
+            (status, reason)
         });
         parent.say(&answer)?;
     }
@@ -113,19 +103,14 @@ impl Remote {
         let (side, command) =
             if is_subject { (&of.subject, subject) } else { (&of.baseline, baseline) };
         let child = contest.stop.spawn(command()?)?.context("stopped")?;
-        let mut remote = Self { child, name: side.to_string() };
         let (of, artifacts) = (Box::new(of.clone()), artifacts.to_owned());
-        remote.tell(&ToSide::Open { of, is_subject, probe_ns, artifacts });
-        Ok(remote)
+        child.send(&ToSide::Open { of, is_subject, probe_ns, artifacts });
+        Ok(Self { child, name: side.to_string() })
     }
 
     fn ask(&mut self, order: &ToSide) -> Result<Answer> {
-        self.tell(order);
-        self.answer()
-    }
-
-    fn tell(&mut self, order: &ToSide) {
         self.child.send(order);
+        self.answer()
     }
 
     fn answer(&mut self) -> Result<Answer> {
@@ -148,17 +133,12 @@ impl Side for Remote {
     }
 }
 
-/// The settings of a contest.
 pub struct Contest<'a> {
-    /// The comparison.
     pub of: Match,
-    /// Starts the process of the subject.
     pub subject: &'a dyn Fn() -> Result<Command>,
-    /// Starts the process of the baseline.
     pub baseline: &'a dyn Fn() -> Result<Command>,
     /// Largest number of pairs of processes.
     pub processes: u32,
-    /// The sampling budget of each pair.
     pub budget: Budget,
     /// The smallest difference that counts, as a share.
     pub margin: f64,

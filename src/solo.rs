@@ -4,8 +4,8 @@
 use crate::lab::Refused;
 use crate::proc;
 use crate::record::Status;
-use crate::supervise::{Death, Heard, Parent, Stop};
-use anyhow::Result;
+use crate::supervise::{Child, Death, Heard, Parent, Stop};
+use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -14,26 +14,11 @@ use std::time::{Duration, Instant};
 /// A message from the process: `P` on the way, and `A` or a refusal at the end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum FromProcess<P, A> {
-    /// How far it has come.
     Progress(P),
-    /// The answer.
     Answer(A),
-    /// Why there is none.
     Refused(Status, String),
 }
 
-/// How asking ended.
-#[derive(Debug)]
-pub enum Asked<A> {
-    /// With an answer.
-    Answered(A),
-    /// With a refusal.
-    Refused(Refused),
-    /// Ctrl-C came first.
-    Stopped,
-}
-
-/// Limits of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Memory, bytes.
@@ -42,69 +27,92 @@ pub struct Limits {
     pub time: Duration,
 }
 
-/// Starts a process by a command which calls [`serve`], and waits for its answer. A process that
-/// takes more than its limits is ended. `progress` gets what it says on the way.
-///
-/// # Errors
-///
-/// When a process cannot be watched.
+/// Starts a process by a command which calls [`serve`], and waits for its answer; `None` after
+/// Ctrl-C. A process that takes more than its limits is ended. `progress` gets what it says on the
+/// way.
 pub fn ask<Q, P, A>(
     question: &Q,
     command: Command,
     limits: Limits,
     stop: &Stop,
     mut progress: impl FnMut(P),
-) -> Result<Asked<A>>
+) -> Result<Option<A>, Refused>
 where
     Q: Serialize,
     P: DeserializeOwned + Send + 'static,
     A: DeserializeOwned + Send + 'static,
 {
-    let mut child = match stop.spawn::<Q, FromProcess<P, A>>(command) {
-        Ok(Some(child)) => child,
-        Ok(None) => return Ok(Asked::Stopped),
-        Err(error) => return Ok(Asked::Refused(Refused::new(Status::Failed, error))),
-    };
+    let Some(mut child) = stop.spawn(command)? else { return Ok(None) };
     child.limit_memory(limits.memory);
     child.send(question);
-    let deadline = Instant::now() + limits.time;
-    let (status, reason) = loop {
-        match child.receive(deadline)? {
-            Heard::Message(FromProcess::Progress(now)) => progress(now),
-            Heard::Message(FromProcess::Answer(answer)) => return Ok(Asked::Answered(answer)),
-            Heard::Message(FromProcess::Refused(status, reason)) => break (status, reason),
-            Heard::Ended(_) if stop.asked() => return Ok(Asked::Stopped),
-            Heard::Ended(Death::Memory(limit)) => {
-                break (Status::OverBudget, format!("they take more than {} MiB", limit >> 20));
-            }
-            Heard::Ended(death) => break (Status::Failed, format!("the process {death}")),
-            Heard::Silent => {
-                let reason = format!("it takes more than {} s", limits.time.as_secs());
-                break (Status::OverBudget, reason);
-            }
+    let began = Instant::now();
+    loop {
+        match next(&mut child, began, limits.time) {
+            Ok(FromProcess::Progress(now)) => progress(now),
+            Ok(FromProcess::Answer(answer)) => return Ok(Some(answer)),
+            Ok(FromProcess::Refused(status, reason)) => return Err(Refused { status, reason }),
+            Err(_) if stop.asked() => return Ok(None),
+            Err(refused) => return Err(refused),
         }
-    };
-    Ok(Asked::Refused(Refused { status, reason }))
+    }
 }
 
-/// Serves as a process: hears the question, and says what `answer` makes of it. `answer` gets a
-/// function for messages on the way.
-///
-/// # Errors
-///
-/// When the parent is gone, or asks for something that there is not.
+/// A process that goes on after its first message.
+pub type Serving<Q, P> = Child<Q, FromProcess<P, ()>>;
+
+/// Starts a process that goes on after its first message, until it is dropped.
+pub fn start<Q, P>(
+    question: &Q,
+    command: Command,
+    time: Duration,
+    stop: &Stop,
+) -> Result<(Serving<Q, P>, P), Refused>
+where
+    Q: Serialize,
+    P: DeserializeOwned + Send + 'static,
+{
+    let mut child = stop.spawn(command)?.context("the run was stopped")?;
+    child.send(question);
+    match next(&mut child, Instant::now(), time)? {
+        FromProcess::Progress(first) => Ok((child, first)),
+        FromProcess::Answer(()) => Err(Refused::new(Status::Failed, "the process ended")),
+        FromProcess::Refused(status, reason) => Err(Refused { status, reason }),
+    }
+}
+
+/// The next message until `time` after `began`.
+fn next<Q, M>(child: &mut Child<Q, M>, began: Instant, time: Duration) -> Result<M, Refused>
+where
+    Q: Serialize,
+    M: DeserializeOwned + Send + 'static,
+{
+    let (status, reason) = match child.receive(began + time)? {
+        Heard::Message(message) => return Ok(message),
+        Heard::Ended(Death::Memory(limit)) => {
+            (Status::OverBudget, format!("they take more than {} MiB", limit >> 20))
+        }
+        Heard::Ended(death) => (Status::Failed, format!("the process {death}")),
+        Heard::Silent => (Status::OverBudget, format!("it takes more than {} s", time.as_secs())),
+    };
+    Err(Refused { status, reason })
+}
+
+/// Serves as a process that was started with an option: hears the question, and says what `answer`
+/// makes of it. `answer` gets a function for messages on the way. Fails if no parent asks.
 pub fn serve<Q, P, A>(
-    mut parent: Parent<Q, FromProcess<P, A>>,
-    answer: impl FnOnce(&Q, &mut dyn FnMut(P)) -> Result<Result<A, Refused>>,
+    option: &str,
+    answer: impl FnOnce(&Q, &mut dyn FnMut(P)) -> Result<A, Refused>,
 ) -> Result<()>
 where
     Q: DeserializeOwned,
     P: Serialize,
     A: Serialize,
 {
+    let parent = Parent::<Q, FromProcess<P, A>>::join()?;
+    let mut parent = parent.with_context(|| format!("{option} is for this program's own use"))?;
     let Some(question) = parent.hear()? else { return Ok(()) };
     // A parent that is gone ends this process.
-    let answered = answer(&question, &mut |now| drop(parent.say(&FromProcess::Progress(now))))?;
+    let answered = answer(&question, &mut |now| drop(parent.say(&FromProcess::Progress(now))));
     parent.say(&match answered {
         Ok(answer) => FromProcess::Answer(answer),
         Err(Refused { status, reason }) => FromProcess::Refused(status, reason),
@@ -112,7 +120,6 @@ where
 }
 
 /// Memory that is available on this machine, bytes; 8 GiB if the kernel does not say.
-#[must_use]
 pub fn available_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     proc::kib(&text, "MemAvailable").map_or(8 << 30, |kib| kib << 10)

@@ -111,7 +111,7 @@ fn mocks() -> Vec<Arc<dyn MeasuredEngine>> {
 
 /// The answer of a faultless engine.
 fn right(export: &str) -> Answer {
-    let host = TrapKind::HostFunction { name: "some", reason: "no".to_owned() };
+    let host = TrapKind::HostFunction { name: "some".to_owned(), reason: "no".to_owned() };
     match export {
         "count" => Answer::Output(vec![1, 0, 0, 0, 1, 0, 0, 0]),
         "memory_of_host" => Answer::Trap(host.into()),

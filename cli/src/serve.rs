@@ -4,7 +4,7 @@ use super::Ended;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
-use touchstone::host::{Offer, executors};
+use touchstone::host::{catalogue, executors};
 use touchstone::plan::cores;
 use touchstone::run::seconds;
 use touchstone::terminal::complain;
@@ -81,15 +81,10 @@ impl Serve {
     pub(super) fn execute(self) -> Result<Ended> {
         let engines = touchstone_runtimes::engines();
         let threads = self.threads.map_or_else(cores, usize::from);
-        let offer = Offer {
-            contracts: &self.contracts,
-            codecs: self.codecs.as_deref(),
-            executors: executors(&engines, self.engine.as_deref(), self.strategy)?,
-            time: self.timeout,
-            threads,
-            most: Most { entries: self.guests as usize, bytes: self.guest_bytes },
-        };
-        let catalogue = offer.catalogue()?;
+        let executors = executors(&engines, self.engine.as_deref(), self.strategy)?;
+        let most = Most { entries: self.guests as usize, bytes: self.guest_bytes };
+        let (contracts, codecs) = (&self.contracts, self.codecs.as_deref());
+        let catalogue = catalogue(contracts, codecs, executors, self.timeout, threads, most)?;
         let limits = Limits {
             body: self.max_body,
             headers: self.max_headers,

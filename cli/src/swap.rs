@@ -91,7 +91,7 @@ impl Swap {
         let mut compares = Vec::new();
         for ways in meant.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
             let methods: Vec<Method> = ways.iter().filter_map(|(_, way)| *way).collect();
-            let (all, refused) = plan.compares(ways[0].0, &kinds);
+            let (all, refused) = plan.compares(ways[0].0, &kinds)?;
             refusals.extend(refused.into_iter().filter(|_| !methods.is_empty()));
             let all = all.into_iter().filter(|(method, _)| methods.contains(method));
             compares.extend(all.map(|(_, compare)| compare));

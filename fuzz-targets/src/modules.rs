@@ -3,7 +3,9 @@
 use touchstone::inspect::inspect;
 use touchstone::plain;
 use touchstone_executor::ValueType;
-use touchstone_executor::guest::{ADDED, GuestModule, HeapPages, MAX_UNPACKED, PREFIX, unpack};
+use touchstone_executor::guest::{
+    ADDED, GuestModule, HeapPages, MAX_UNPACKED, PREFIX, link, unpack,
+};
 use wasmparser::{Validator, WasmFeatures};
 
 /// Loads a module. One that is accepted has to stay a valid module in every form that
@@ -28,6 +30,12 @@ pub fn module(bytes: &[u8]) {
     }
     if let Ok(counting) = guest.counting() {
         assert_valid("counting", counting.wasm());
+    }
+    // Linked with itself: its own imports are answered, or an error says why not.
+    let library = guest.info().imports.first().map_or("library", |import| &import.module);
+    if let Ok(linked) = link(guest.wasm(), &[(library, bytes)]) {
+        assert_valid("linked", &linked);
+        let _ = GuestModule::new("linked", &linked, HeapPages::default());
     }
 }
 

@@ -145,7 +145,8 @@ pub struct WorkFacts {
     pub case: String,
     /// The guest.
     pub guest: String,
-    /// SHA-256 of the guest's bytes as they lie on disk, hexadecimal.
+    /// SHA-256 of the guest's bytes as they lie on disk, hexadecimal; of a guest with libraries,
+    /// of the linked module.
     pub guest_sha256: String,
     /// How the guest was pre-initialised, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,17 +1,17 @@
 //! The built guests and their digests.
 
-use super::{Case, init};
+use super::{Case, Library, default_folder, init, load_all};
 use crate::files::{FilePath, read_text, read_whole};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::guest::{GuestModule, HeapPages, link};
 use touchstone_executor::text;
 
-/// A guest's bytes: the file, checked against its listed digest, or the result of pre-initialising
-/// it.
+/// A guest's bytes: the file, checked against its listed digest, or the result of linking or
+/// pre-initialising it.
 #[derive(Debug, Clone)]
 pub struct GuestFile {
     pub bytes: Arc<[u8]>,
@@ -19,8 +19,13 @@ pub struct GuestFile {
     pub sha256: String,
 }
 
-/// A guest's name, and the export that pre-initialises it.
-type Source = (String, Option<String>);
+/// A guest's name, its libraries, and the export that pre-initialises it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Source {
+    name: String,
+    link: Vec<Library>,
+    init: Option<String>,
+}
 
 /// Reads guests on demand, and pre-initialises them, each once.
 #[derive(Debug, Clone)]
@@ -55,11 +60,7 @@ impl Guests {
         Self::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built"))
     }
 
-    /// The list of the guests' digests.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
+    /// The list of the guests' digests. Fails if it cannot be read.
     pub fn list(&self) -> Result<String> {
         let list = self.folder.join("SHA256SUMS");
         read_text(&list).with_context(|| format!("cannot read the digests in {list}"))
@@ -68,24 +69,47 @@ impl Guests {
     /// A guest's file. Fails if it is missing or differs from its listed digest: benchmarks must
     /// time the same bytes on every machine.
     pub fn file(&mut self, name: &str) -> Result<&GuestFile> {
-        let source = (name.to_owned(), None);
-        if !self.files.contains_key(&source) {
-            let file = self.read(name)?;
-            self.files.insert(source.clone(), file);
-        }
-        Ok(&self.files[&source])
+        self.made(&Source { name: name.to_owned(), ..Source::default() })
     }
 
     /// A guest pre-initialised by an export; see [`init::initialized`].
     pub fn initialized(&mut self, name: &str, export: &str) -> Result<&GuestFile> {
-        let source = (name.to_owned(), Some(export.to_owned()));
-        if !self.files.contains_key(&source) {
-            let bytes = init::initialized(&self.file(name)?.bytes, export)
-                .with_context(|| format!("cannot pre-initialise the guest {name}"))?;
-            let sha256 = digest(&bytes);
-            self.files.insert(source.clone(), GuestFile { bytes: bytes.into(), sha256 });
+        let (name, init) = (name.to_owned(), Some(export.to_owned()));
+        self.made(&Source { name, init, ..Source::default() })
+    }
+
+    /// A guest of a case with its libraries, before it is pre-initialised.
+    pub fn linked(&mut self, case: &Case, name: &str) -> Result<&GuestFile> {
+        self.made(&Source { name: name.to_owned(), link: case.link.clone(), init: None })
+    }
+
+    /// Reads, links and pre-initialises a guest, each once.
+    fn made(&mut self, source: &Source) -> Result<&GuestFile> {
+        if !self.files.contains_key(source) {
+            let file = match source {
+                Source { init: Some(export), name, .. } => {
+                    let before = self.made(&Source { init: None, ..source.clone() })?;
+                    let bytes = init::initialized(&before.bytes, export)
+                        .with_context(|| format!("cannot pre-initialise the guest {name}"))?;
+                    GuestFile::of(bytes)
+                }
+                Source { link: libraries, name, .. } if !libraries.is_empty() => {
+                    let main = self.file(name)?.bytes.clone();
+                    let bytes = libraries
+                        .iter()
+                        .map(|library| self.file(&library.file).map(|file| file.bytes.clone()));
+                    let bytes = bytes.collect::<Result<Vec<_>>>()?;
+                    let names = libraries.iter().map(|library| &*library.name);
+                    let linked: Vec<_> = names.zip(bytes.iter().map(|bytes| &**bytes)).collect();
+                    let linked = link(&main, &linked)
+                        .with_context(|| format!("cannot link the guest {name}"))?;
+                    GuestFile::of(linked)
+                }
+                Source { name, .. } => self.read(name)?,
+            };
+            self.files.insert(source.clone(), file);
         }
-        Ok(&self.files[&source])
+        Ok(&self.files[source])
     }
 
     fn read(&mut self, name: &str) -> Result<GuestFile> {
@@ -118,12 +142,13 @@ impl Guests {
 
     /// A guest for all backends, without pre-initialisation. Fails if it cannot be hosted.
     pub fn module(&mut self, name: &str, heap: HeapPages) -> Result<GuestModule> {
-        self.prepared((name.to_owned(), None), heap)
+        self.prepared(Source { name: name.to_owned(), ..Source::default() }, heap)
     }
 
-    /// A guest of a case for all backends, pre-initialised if the case says so.
+    /// A guest of a case for all backends, linked and pre-initialised as the case says.
     pub fn of_case(&mut self, case: &Case, name: &str) -> Result<GuestModule> {
-        self.prepared((name.to_owned(), case.init.clone()), case.heap)
+        let (link, init) = (case.link.clone(), case.init.clone());
+        self.prepared(Source { name: name.to_owned(), link, init }, case.heap)
     }
 
     fn prepared(&mut self, source: Source, heap: HeapPages) -> Result<GuestModule> {
@@ -131,16 +156,49 @@ impl Guests {
         if let Some(module) = self.modules.get(&key) {
             return Ok(module.clone());
         }
-        let (name, init) = &key.0;
-        let file = match init {
-            Some(export) => self.initialized(name, export)?,
-            None => self.file(name)?,
-        };
+        let name = &key.0.name;
+        let file = self.made(&key.0)?;
         let module = GuestModule::new(name, &file.bytes, heap)
             .with_context(|| format!("cannot use the guest {}", text::name(name)))?;
         let module = if self.counting { module.counting()? } else { module };
         self.modules.insert(key, module.clone());
         Ok(module)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Suite {
+    BuiltIn,
+    /// A user's folder with `*.toml`, `*.wasm` and `SHA256SUMS`. Paths in its files cannot leave
+    /// it.
+    Folder(FilePath),
+}
+
+impl Suite {
+    /// The suite of a folder, or the project's own. Fails if there is no such folder.
+    pub fn of(folder: Option<&Path>) -> Result<Self> {
+        folder.map_or(Ok(Self::BuiltIn), |folder| FilePath::within(folder).map(Self::Folder))
+    }
+
+    pub fn cases(&self) -> Result<Vec<Case>> {
+        match self {
+            Self::BuiltIn => load_all(default_folder()),
+            Self::Folder(folder) => load_all(folder),
+        }
+    }
+
+    pub fn guests(&self) -> Guests {
+        match self {
+            Self::BuiltIn => Guests::built(),
+            Self::Folder(folder) => Guests::in_folder(folder),
+        }
+    }
+}
+
+impl GuestFile {
+    fn of(bytes: Vec<u8>) -> Self {
+        let sha256 = digest(&bytes);
+        Self { bytes: bytes.into(), sha256 }
     }
 }
 

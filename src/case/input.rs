@@ -6,7 +6,6 @@ use anyhow::{Context, Result, bail, ensure};
 use records_payload::Codec;
 use serde::Deserialize;
 
-/// The input of an export.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
@@ -17,9 +16,9 @@ use serde::Deserialize;
 pub enum Input {
     /// Bytes in hexadecimal, after `0x`.
     Hex(String),
-    /// A text's bytes.
-    Text { text: String },
-    /// A file's bytes.
+    Text {
+        text: String,
+    },
     File {
         /// Its path, from the folder of the case file.
         file: FilePath,
@@ -38,24 +37,19 @@ pub enum Input {
         /// Seed of the contents.
         seed: u64,
     },
-    /// Generated monsters, encoded.
     Monsters {
-        /// Number of monsters.
         monsters: usize,
         /// Number of points on each path.
         points: usize,
         /// Seed of the contents.
         seed: u64,
-        /// How they are encoded.
         codec: Codec,
     },
     /// Generated readings of a thermometer, encoded.
     Readings {
-        /// Number of readings.
         readings: usize,
         /// Seed of the contents.
         seed: u64,
-        /// How they are encoded.
         codec: Codec,
         /// `true` to add a field, as a later version of the schema does.
         #[serde(default)]
@@ -71,13 +65,10 @@ impl Default for Input {
     }
 }
 
-/// One number of an input.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Field {
-    /// Four bytes.
     U32(Number),
-    /// Eight bytes.
     U64(Number),
 }
 
@@ -87,7 +78,6 @@ pub enum Field {
 pub enum Number {
     /// The value of the guest's exported global `__heap_base`.
     HeapBase,
-    /// Given in the file.
     #[serde(untagged)]
     Value(u64),
 }

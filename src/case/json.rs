@@ -8,7 +8,6 @@ use serde_json::Value;
 /// Smallest text, bytes: one entry and some filling.
 pub(super) const SMALLEST: usize = 1024;
 
-/// The recipient of every entry.
 const RECIPIENT: &str = "intents.near";
 /// End of a text, after the entries.
 const END: &str = "]}";

@@ -1,11 +1,11 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
-mod folder;
 mod guest_name;
 mod guests;
 pub mod init;
 mod input;
 mod json;
+mod link;
 mod random;
 mod suite;
 mod text;
@@ -23,10 +23,10 @@ use crate::files::FilePath;
 use crate::record::data::{self, repeated};
 use crate::record::{Role, Sweep};
 
-pub use folder::Suite;
 pub use guest_name::GuestName;
-pub use guests::{GuestFile, Guests, digest, hex};
+pub use guests::{GuestFile, Guests, Suite, digest, hex};
 pub use input::{Field, Input, Number, parse_hex};
+pub use link::Library;
 pub use random::{Random, shuffled};
 pub use text::binary;
 
@@ -42,12 +42,14 @@ pub struct Case {
     /// and guest.
     #[serde(default)]
     pub titles: Vec<String>,
+    /// Libraries that answer imports of the guests, as `NAME=GUEST`: imports from the module NAME
+    /// are exports of another guest. See [`link`](touchstone_executor::guest::link()).
+    #[serde(default)]
+    pub link: Vec<Library>,
     /// The export that pre-initialises the guests: it runs once, before any engine gets the module,
     /// and its effects become part of the module's bytes.
     pub init: Option<String>,
-    /// The exported function.
     pub export: String,
-    /// The calling convention.
     pub abi: Abi,
     /// The input; empty by default.
     #[serde(default)]
@@ -60,7 +62,6 @@ pub struct Case {
     /// How the memory is set up.
     #[serde(default)]
     pub heap: HeapPages,
-    /// The swept strategies.
     #[serde(default)]
     pub sweep: Sweep,
     /// Restricts the sweep to these strategies, unless empty.
@@ -95,7 +96,6 @@ pub struct Case {
 pub struct Also {
     pub export: Option<String>,
     pub input: Input,
-    /// The expected output.
     pub output: Input,
 }
 
@@ -105,7 +105,6 @@ pub struct Also {
 pub struct Without {
     /// The engine; a build need not have it.
     pub engine: String,
-    /// The reason, for the report.
     pub reason: String,
 }
 
@@ -114,7 +113,6 @@ pub struct Without {
 #[serde(deny_unknown_fields)]
 pub struct Take {
     pub export: String,
-    /// The calling convention.
     pub abi: Abi,
 }
 
@@ -170,7 +168,6 @@ struct CaseFile {
     suite: Option<suite::Suite>,
 }
 
-/// The expected result.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
@@ -204,7 +201,6 @@ pub fn find_work<'a>(cases: &'a [Case], name: &str) -> Result<(&'a Case, Option<
     }
 }
 
-/// The cases of the project.
 pub fn built_in() -> Result<Vec<Case>> {
     load_all(default_folder())
 }
@@ -250,7 +246,6 @@ pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The error of a parsed case; `None` if it is valid.
 fn problem(case: &Case) -> Option<String> {
     let fault = if case.guests.is_empty() {
         "names no guest"
@@ -278,8 +273,9 @@ fn problem(case: &Case) -> Option<String> {
 
 /// A list of a case that is too long.
 fn too_many(case: &Case) -> Option<String> {
-    let Case { guests, threads, also, without, .. } = case;
+    let Case { guests, threads, also, without, link, .. } = case;
     let lists = [
+        ("libraries in 'link'", link.len()),
         ("guests", guests.len()),
         ("numbers of threads", threads.len()),
         ("further calls ('also')", also.len()),

@@ -6,12 +6,10 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
     pub fn next_number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -20,7 +18,6 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A fair coin toss.
     pub fn coin(&mut self) -> bool {
         self.next_number() >> 63 == 1
     }

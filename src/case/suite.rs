@@ -1,6 +1,6 @@
 //! A suite: scenarios on the same guests, in one file.
 
-use super::{Also, Case, Expect, GuestName, Input, Take, Without};
+use super::{Also, Case, Expect, GuestName, Input, Library, Take, Without};
 use crate::record::{Role, Sweep};
 use serde::Deserialize;
 use touchstone_executor::Strategy;
@@ -22,6 +22,8 @@ pub(super) struct Suite {
     #[serde(default)]
     without: Vec<Without>,
     budget_s: Option<f64>,
+    #[serde(default)]
+    link: Vec<Library>,
     init: Option<String>,
     codec: Option<String>,
     analysis: String,
@@ -70,6 +72,7 @@ impl Suite {
             strategies,
             without,
             budget_s,
+            link,
             init,
             codec,
             analysis,
@@ -84,6 +87,7 @@ impl Suite {
                     .iter()
                     .map(|guest| format!("{}/{}", guest.title, scenario.title))
                     .collect(),
+                link: link.clone(),
                 init: init.clone(),
                 export: scenario.export,
                 codec: codec.clone().filter(|_| scenario.abi == Abi::Codec),

@@ -21,16 +21,10 @@ pub(super) fn findings() -> Vec<Finding> {
 }
 
 fn mappings(most: Option<u64>) -> Finding {
-    const NAME: &str = "vm.max_map_count";
-    match most {
-        Some(most) if most >= MAPPINGS => Finding::good(NAME, most.to_string()),
-        Some(most) => Finding::warning(
-            NAME,
-            most.to_string(),
-            "thousands of live instances run out of mappings: sysctl vm.max_map_count=1048576",
-        ),
-        None => Finding::missing(NAME, "unknown", "mount /proc"),
-    }
+    let advice = "thousands of live instances run out of mappings: sysctl vm.max_map_count=1048576";
+    Finding::new("vm.max_map_count", most, ("unknown", "mount /proc"), |most| {
+        (most.to_string(), (most < MAPPINGS).then_some(advice))
+    })
 }
 
 /// The smallest memory limit of this process's control group and those above it, bytes.
@@ -56,32 +50,19 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
 }
 
 fn control_group(limit: Option<u64>) -> Finding {
-    const NAME: &str = "memory limit of the control group";
-    match limit {
-        None => Finding::good(NAME, "none"),
-        Some(limit) if limit >= NEEDED => Finding::good(NAME, mebibytes(limit)),
-        Some(limit) => Finding::warning(
-            NAME,
-            mebibytes(limit),
-            "large guests and pools may be killed: raise the limit of the container to 4 GiB",
-        ),
-    }
+    let is_low = limit.is_some_and(|limit| limit < NEEDED);
+    let advice = "large guests and pools may be killed: raise the limit of the container to 4 GiB";
+    limited("memory limit of the control group", limit, is_low.then_some(advice))
 }
 
 fn address_space(limit: Option<u64>) -> Finding {
-    const NAME: &str = "limit of the address space";
-    match limit {
-        None => Finding::good(NAME, "none"),
-        Some(limit) => Finding::warning(
-            NAME,
-            mebibytes(limit),
-            "runtimes reserve gigabytes for each memory: ulimit -v unlimited",
-        ),
-    }
+    let advice = "runtimes reserve gigabytes for each memory: ulimit -v unlimited";
+    limited("limit of the address space", limit, limit.map(|_| advice))
 }
 
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", bytes >> 20)
+fn limited(name: &'static str, limit: Option<u64>, advice: Option<&'static str>) -> Finding {
+    let value = limit.map_or("none".to_owned(), |bytes| format!("{} MiB", bytes >> 20));
+    Finding::new(name, Some(value), ("", ""), |value| (value, advice))
 }
 
 #[cfg(test)]

@@ -27,150 +27,98 @@ pub(super) fn findings(load: Option<f64>) -> Vec<Finding> {
     ]
 }
 
+/// The value and the advice where the frequency is hidden.
+const HIDDEN: (&str, &str) = (
+    "not visible",
+    "the kernel or the hypervisor hides it: compare in turns, as bench and compare do",
+);
+
 fn topology(siblings: &[String]) -> Finding {
-    const NAME: &str = "cores";
-    let count = cores();
     let mut groups = siblings.to_vec();
     groups.sort();
     groups.dedup();
-    if groups.is_empty() {
-        return Finding::missing(
-            NAME,
-            format!("{count} processors, hardware threads unknown"),
-            "mount /sys to see which processors share a core",
-        );
-    }
-    let value = format!("{} processors on {} cores", siblings.len(), groups.len());
-    match groups.len() == siblings.len() {
-        true => Finding::good(NAME, value),
-        false => Finding::warning(
-            NAME,
-            format!("{value} (SMT siblings: {})", groups.join(" ")),
-            "threads on siblings share a core: measure with fewer threads than cores, or switch \
-             SMT off (/sys/devices/system/cpu/smt/control)",
-        ),
-    }
+    let unknown = format!("{} processors, hardware threads unknown", cores());
+    let missing = (unknown.as_str(), "mount /sys to see which processors share a core");
+    let advice = "threads on siblings share a core: measure with fewer threads than cores, or \
+                  switch SMT off (/sys/devices/system/cpu/smt/control)";
+    Finding::new("cores", (!groups.is_empty()).then_some(groups), missing, |groups| {
+        let value = format!("{} processors on {} cores", siblings.len(), groups.len());
+        match groups.len() == siblings.len() {
+            true => (value, None),
+            false => (format!("{value} (SMT siblings: {})", groups.join(" ")), Some(advice)),
+        }
+    })
 }
 
 fn governor(found: Option<&str>) -> Finding {
-    const NAME: &str = "frequency governor";
-    match found {
-        Some("performance") => Finding::good(NAME, "performance"),
-        Some(other) => Finding::warning(
-            NAME,
-            other,
-            "clock rates change with the load: cpupower frequency-set --governor performance",
-        ),
-        None => Finding::missing(
-            NAME,
-            "not visible",
-            "the kernel or the hypervisor hides it: compare in turns, as bench and compare do",
-        ),
-    }
+    let advice = "clock rates change with the load: cpupower frequency-set --governor performance";
+    Finding::new("frequency governor", found, HIDDEN, |found| {
+        (found, (found != "performance").then_some(advice))
+    })
 }
 
 fn turbo(no_turbo: Option<&str>, boost: Option<&str>) -> Finding {
-    const NAME: &str = "turbo";
-    match (no_turbo, boost) {
-        (Some("1"), _) | (None, Some("0")) => Finding::good(NAME, "off"),
-        (None, None) => Finding::missing(
-            NAME,
-            "not visible",
-            "the kernel or the hypervisor hides it: compare in turns, as bench and compare do",
-        ),
-        _ => Finding::warning(
-            NAME,
-            "on",
-            "the clock rate depends on temperature and other cores: write 1 to intel_pstate/no_turbo or 0 \
-             to cpufreq/boost, below /sys/devices/system/cpu",
-        ),
-    }
+    let is_off = matches!((no_turbo, boost), (Some("1"), _) | (None, Some("0")));
+    let advice = "the clock rate depends on temperature and other cores: write 1 to \
+                  intel_pstate/no_turbo or 0 to cpufreq/boost, below /sys/devices/system/cpu";
+    Finding::new("turbo", no_turbo.or(boost), HIDDEN, |_| {
+        if is_off { ("off", None) } else { ("on", Some(advice)) }
+    })
 }
 
 fn load(load: Option<f64>) -> Finding {
-    const NAME: &str = "load";
-    match load {
-        Some(load) if load < 0.5 => Finding::good(NAME, format!("{load:.2} in the last minute")),
-        Some(load) => Finding::warning(
-            NAME,
-            format!("{load:.2} in the last minute"),
-            "other programs run: end them before a measurement",
-        ),
-        None => Finding::missing(NAME, "unknown", "mount /proc"),
-    }
+    let advice = "other programs run: end them before a measurement";
+    Finding::new("load", load, ("unknown", "mount /proc"), |load| {
+        (format!("{load:.2} in the last minute"), (load >= 0.5).then_some(advice))
+    })
+}
+
+/// A feature of the kernel or the processor.
+fn feature(name: &'static str, found: Option<String>, advice: &'static str) -> Finding {
+    Finding::new(name, found, ("not available", advice), |found| (found, None))
 }
 
 fn pagemap_scan(is_there: bool) -> Finding {
-    const NAME: &str = "PAGEMAP_SCAN";
-    match is_there {
-        true => Finding::good(NAME, "available"),
-        false => Finding::missing(
-            NAME,
-            "not available",
-            "resident, gated and auto strategies are refused: use Linux 6.7 or newer",
-        ),
-    }
+    let advice = "resident, gated and auto strategies are refused: use Linux 6.7 or newer";
+    feature("PAGEMAP_SCAN", is_there.then(|| "available".to_owned()), advice)
 }
 
 fn fault_log(is_there: bool) -> Finding {
-    const NAME: &str = "log of page faults";
-    match is_there {
-        true => Finding::good(NAME, "available"),
-        false => Finding::missing(
-            NAME,
-            "not available",
-            "resets of gated and auto strategies make a system call each: set \
-             kernel.perf_event_paranoid to 1, give the process CAP_PERFMON, or lift the sandbox's \
-             rule for perf_event_open",
-        ),
-    }
+    let advice = "resets of gated and auto strategies make a system call each: set \
+                  kernel.perf_event_paranoid to 1, give the process CAP_PERFMON, or lift the \
+                  sandbox's rule for perf_event_open";
+    feature("log of page faults", is_there.then(|| "available".to_owned()), advice)
 }
 
 fn keys(count: usize) -> Finding {
-    const NAME: &str = "protection keys";
-    match count {
-        0 => Finding::missing(
-            NAME,
-            "not available",
-            "each call in which compiled code of WasmEdge grows its memory makes two calls of \
-             mprotect: use a processor with PKU that the hypervisor does not hide",
-        ),
-        count => Finding::good(NAME, format!("{count} taken")),
-    }
+    let advice = "each call in which compiled code of WasmEdge grows its memory makes two calls of \
+                  mprotect: use a processor with PKU that the hypervisor does not hide";
+    feature("protection keys", (count > 0).then(|| format!("{count} taken")), advice)
 }
 
 fn huge_pages(found: Option<&str>) -> Finding {
-    const NAME: &str = "transparent huge pages";
-    match found.and_then(proc::huge_pages) {
-        Some("always") => Finding::warning(
-            NAME,
-            "always",
-            "a first write may clear 2 MiB: write madvise to \
-             /sys/kernel/mm/transparent_hugepage/enabled",
-        ),
-        Some(other) => Finding::good(NAME, other),
-        None => Finding::missing(NAME, "unknown", "mount /sys"),
-    }
+    let advice = "a first write may clear 2 MiB: write madvise to \
+                  /sys/kernel/mm/transparent_hugepage/enabled";
+    let found = found.and_then(proc::huge_pages);
+    Finding::new("transparent huge pages", found, ("unknown", "mount /sys"), |found| {
+        (found, (found == "always").then_some(advice))
+    })
 }
 
 /// Hardware counters, for profilers; Touchstone's own numbers do not need them.
 fn counters(has_device: bool, paranoid: Option<i32>) -> Finding {
-    const NAME: &str = "performance counters";
-    match (has_device, paranoid) {
-        (true, Some(level)) if level <= 2 => {
-            Finding::good(NAME, format!("available (perf_event_paranoid {level})"))
+    let missing = (
+        "this machine has none",
+        "profilers cannot count cycles: a hypervisor has to pass the counters on",
+    );
+    let advice = "profilers cannot count: sysctl kernel.perf_event_paranoid=2";
+    Finding::new("performance counters", has_device.then_some(paranoid), missing, |paranoid| {
+        match paranoid {
+            Some(level @ ..=2) => (format!("available (perf_event_paranoid {level})"), None),
+            Some(level) => (format!("perf_event_paranoid {level}"), Some(advice)),
+            None => ("unknown".to_owned(), Some(advice)),
         }
-        (true, level) => Finding::warning(
-            NAME,
-            level.map_or("unknown".to_owned(), |level| format!("perf_event_paranoid {level}")),
-            "profilers cannot count: sysctl kernel.perf_event_paranoid=2",
-        ),
-        (false, _) => Finding::missing(
-            NAME,
-            "this machine has none",
-            "profilers cannot count cycles: a hypervisor has to pass the counters on",
-        ),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -6,14 +6,10 @@ mod machine;
 use crate::measure::probe::Look;
 use serde::Serialize;
 
-/// One property of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The property.
     pub name: &'static str,
-    /// The found value.
     pub value: String,
-    /// Its verdict.
     pub verdict: Verdict,
     /// The remedy; `None` if none is needed.
     pub advice: Option<&'static str>,
@@ -31,16 +27,20 @@ pub enum Verdict {
 }
 
 impl Finding {
-    fn good(name: &'static str, value: impl Into<String>) -> Self {
-        Self { name, value: value.into(), verdict: Verdict::Good, advice: None }
-    }
-
-    fn warning(name: &'static str, value: impl Into<String>, advice: &'static str) -> Self {
-        Self { name, value: value.into(), verdict: Verdict::Warning, advice: Some(advice) }
-    }
-
-    fn missing(name: &'static str, value: impl Into<String>, advice: &'static str) -> Self {
-        Self { name, value: value.into(), verdict: Verdict::Missing, advice: Some(advice) }
+    /// Judges what was found: `judge` gives its value, and advice unless it is good. `missing` is
+    /// the value and the advice where nothing was found.
+    fn new<T, V: Into<String>>(
+        name: &'static str,
+        found: Option<T>,
+        missing: (&str, &'static str),
+        judge: impl FnOnce(T) -> (V, Option<&'static str>),
+    ) -> Self {
+        let (value, verdict, advice) = match found.map(judge) {
+            None => (missing.0.to_owned(), Verdict::Missing, Some(missing.1)),
+            Some((value, None)) => (value.into(), Verdict::Good, None),
+            Some((value, advice)) => (value.into(), Verdict::Warning, advice),
+        };
+        Self { name, value, verdict, advice }
     }
 }
 
@@ -77,45 +77,30 @@ pub fn examine(looks: &[(usize, Vec<Look>)], before: Ticks, load: Option<f64>) -
     findings
 }
 
-/// The load average of the last minute.
 pub fn load() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
 fn steal(before: Ticks, after: Ticks) -> Finding {
-    const NAME: &str = "steal";
     let all = after.all.saturating_sub(before.all);
-    if all == 0 {
-        return Finding::missing(NAME, "unknown", "mount /proc");
-    }
-    let share = after.stolen.saturating_sub(before.stolen) as f64 * 100.0 / all as f64;
-    let value = format!("{share:.1} % of the time");
-    match share < 1.0 {
-        true => Finding::good(NAME, value),
-        false => Finding::warning(
-            NAME,
-            value,
-            "the hypervisor runs other machines on these processors: use a dedicated machine",
-        ),
-    }
+    let stolen = after.stolen.saturating_sub(before.stolen);
+    let share = (all > 0).then(|| stolen as f64 * 100.0 / all as f64);
+    let advice = "the hypervisor runs other machines on these processors: use a dedicated machine";
+    Finding::new("steal", share, ("unknown", "mount /proc"), |share| {
+        (format!("{share:.1} % of the time"), (share >= 1.0).then_some(advice))
+    })
 }
 
 fn neighbours(looks: &[(usize, Vec<Look>)]) -> Finding {
-    const NAME: &str = "noisy neighbours";
     let all = || looks.iter().flat_map(|(_, looks)| looks);
     let (count, clean) = (all().count(), all().filter(|look| look.clean).count());
     let share = clean as f64 * 100.0 / count.max(1) as f64;
-    let value = format!("{share:.0} % of the probes are clean");
-    match share >= 90.0 {
-        true => Finding::good(NAME, value),
-        false => Finding::warning(
-            NAME,
-            value,
-            "something else uses the same cores: end other programs, or use a machine with whole \
-             cores; runs take longer, because samples are repeated",
-        ),
-    }
+    let advice = "something else uses the same cores: end other programs, or use a machine with \
+                  whole cores; runs take longer, because samples are repeated";
+    Finding::new("noisy neighbours", Some(share), ("", ""), |share| {
+        (format!("{share:.0} % of the probes are clean"), (share < 90.0).then_some(advice))
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The side of the command: asks every question and records the answers.
+//! The side of the command, which asks every question and records the answers, and the side of the
+//! processes that answer.
 
-use super::answer::Ask;
-use super::workload::{Host, Planned, Question, Said, Terms, Workload};
+use super::workload;
+use super::workload::{Ask, Host, Planned, Question, Said, Terms, Workload};
 use crate::case::{self, Guests};
 use crate::files::read_whole;
 use crate::lab::Refused;
@@ -11,28 +12,41 @@ use crate::record::{
     Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, Status,
     load,
 };
-use crate::run::{digest_of, going_on, header, starting_again};
-use crate::solo::{self, Asked as Ended, Limits};
+use crate::run::{digest_of, goes_on, going_on, header, starting_again};
+use crate::solo::{self, Limits};
 use crate::supervise::{Stop, this_program};
 use crate::terminal::complain;
 use crate::terminal::progress::Progress;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::{MeasuredEngine, Scratch};
 
-/// The options of the command line.
+/// The message to a process: the experiment, the question and its terms.
+type Asking = (String, Question, Terms);
+
+/// Serves as a process: answers what the parent asks. Fails if this process has no parent that
+/// asks.
+pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
+    solo::serve("--worker", |(name, question, terms): &Asking, say| {
+        let experiment = experiments.iter().find(|own| own.name == *name);
+        let experiment = experiment.context("there is no such experiment")?.clone();
+        let workload = workload(name).context("this build cannot measure it")?;
+        probe::calibrated(terms.probe_ns);
+        let host = Host::new(experiment, engines, Stop::default())?;
+        workload.answer(Ask { host, question, terms }, say)
+    })
+}
+
 #[derive(Debug, Default)]
 pub struct Asked {
     /// Selects executors.
     pub filter: Filter,
     /// Values of dimensions in place of the declared ones.
     pub values: BTreeMap<String, Vec<Coordinate>>,
-    /// Processes for each point.
     pub processes: u32,
-    /// Rounds of a process.
     pub rounds: usize,
     /// `true` if everything is done once and small.
     pub small: bool,
@@ -47,28 +61,13 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The executors, or names, that the filter selects.
-    ///
-    /// # Errors
-    ///
-    /// When it selects none.
-    pub fn select<T>(
-        &self,
-        things: impl IntoIterator<Item = T>,
-        name: impl Fn(&T) -> String,
-    ) -> Result<Vec<T>> {
-        self.filter.select("no executor", things, name)
-    }
-
     /// The values of a dimension: those that are asked for, or the declared ones.
-    #[must_use]
     pub fn values(&self, experiment: &Experiment, dimension: &str) -> Vec<Coordinate> {
         let declared = || experiment.dimension(dimension).map(|own| own.values.clone());
         self.values.get(dimension).cloned().or_else(declared).unwrap_or_default()
     }
 
     /// The numbers of a dimension.
-    #[must_use]
     pub fn numbers(&self, experiment: &Experiment, dimension: &str) -> Vec<u64> {
         let values = self.values(experiment, dimension).into_iter();
         values
@@ -77,7 +76,6 @@ impl Asked {
     }
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ran {
     /// Ctrl-C came first.
@@ -86,21 +84,16 @@ pub struct Ran {
     pub failed: bool,
 }
 
-/// Everything that a run needs.
 pub struct Session<'a> {
-    /// The experiments, each with its workload.
     pub experiments: Vec<(&'a Experiment, &'a dyn Workload)>,
-    /// The engines of this build.
     pub engines: &'a [Arc<dyn MeasuredEngine>],
     /// Arguments that make this program serve as a process.
     pub worker: &'a [&'a str],
-    /// The options.
     pub asked: Asked,
     /// Ends the run.
     pub stop: &'a Stop,
 }
 
-/// The questions of an experiment.
 type Questions<'a> = (&'a Experiment, &'a dyn Workload, Planned);
 
 impl<'a> Session<'a> {
@@ -118,10 +111,6 @@ impl<'a> Session<'a> {
 
     /// The digest of the questions, and of the options and data on which the answers depend. A run
     /// with another digest does not go on with the answers of this one.
-    ///
-    /// # Errors
-    ///
-    /// When the questions cannot be planned, or a data file cannot be read.
     pub fn digest(&self) -> Result<String> {
         self.digest_of(&self.plan()?)
     }
@@ -139,6 +128,16 @@ impl<'a> Session<'a> {
         digest_of(&(own, guests, seed.unwrap_or_default(), rounds, small, stall, memory))
     }
 
+    /// The header of a run with a seed.
+    fn header(&mut self, sampling: &Sampling, seed: u64) -> Result<Header> {
+        self.asked.seed = Some(seed);
+        let all = self.plan()?;
+        let works = all.iter().flat_map(|(_, _, planned)| planned.works.clone()).collect();
+        let plan = Plan { works, ..Plan::default() };
+        let header = header(Sampling { seed, ..sampling.clone() }, self.engines, &plan);
+        Ok(Header { questions: self.digest_of(&all)?, ..header })
+    }
+
     fn terms(&self, artifacts: &Path) -> Terms {
         let Asked { seed, rounds, small, stall, file, .. } = &self.asked;
         Terms {
@@ -154,11 +153,8 @@ impl<'a> Session<'a> {
 }
 
 /// Asks every question and replaces the records in a file when all are answered. A run of the same
-/// questions that was killed goes on where it was.
-///
-/// # Errors
-///
-/// When nothing is selected, or a record cannot be written.
+/// questions that was killed goes on where it was. Fails if nothing is selected, or a record cannot
+/// be written.
 pub fn run(
     mut session: Session<'_>,
     sampling: Sampling,
@@ -166,86 +162,104 @@ pub fn run(
     begin: impl FnOnce() -> Result<()>,
 ) -> Result<(Ran, Replacement)> {
     let given = session.asked.seed;
-    session.asked.seed = Some(sampling.seed);
     // An invalid option is reported before a file is touched.
-    let mut all = session.plan()?;
+    let ours = session.header(&sampling, sampling.seed)?;
     let (mut file, before) = Replacement::go_on(path)?;
-    let mut answered = None;
-    if let Some((header, lines)) = before
-        && is_alike(&header, &sampling, given, &session)
-    {
-        session.asked.seed = Some(header.sampling.seed);
-        let again = session.plan()?;
-        if works(&again) == header.works && session.digest_of(&again)? == header.questions {
+    let before = before.filter(|(old, _)| given.is_none_or(|seed| seed == old.sampling.seed));
+    let is_resumed = match &before {
+        Some((old, lines)) if goes_on(old, &session.header(&sampling, old.sampling.seed)?) => {
             let points = lines.iter().filter_map(point_of).count();
-            complain(&going_on(&header.run, &format!("{points} points were measured")));
-            (all, answered) = (again, Some(lines));
-        } else {
-            session.asked.seed = Some(sampling.seed);
+            complain(&going_on(&old.run, &format!("{points} points were measured")));
+            true
         }
-    }
-    let mut lines = Vec::new();
-    if let Some(answered) = &mut answered {
-        if file.was_torn() {
-            answered.truncate(before_last_answer(answered, &all));
-            file.keep(1 + answered.len())?;
-        }
-    } else {
+        _ => false,
+    };
+    if !is_resumed {
+        session.asked.seed = Some(sampling.seed);
         if file.clear()? {
             complain(&starting_again(file.part()));
         }
-        let plan = Plan { works: works(&all), ..Plan::default() };
-        let header = header(sampling, session.engines, &plan);
-        let questions = session.digest_of(&all)?;
-        lines.push(Line::Run(Box::new(Header { questions, ..header })));
-    }
-    let answered = answered.unwrap_or_default();
-    let refused = all.iter().flat_map(|(_, _, planned)| &planned.refused);
-    lines.extend(refused.filter(|line| !answered.contains(line)).cloned());
-    file.append_all(&lines)?;
-    let skipped = all.iter().flat_map(|(_, _, planned)| planned.refused.iter().filter_map(skipped));
-    for reason in skipped.collect::<BTreeSet<_>>() {
-        complain(&format!("skipped: {reason}"));
+        file.append(&Line::Run(Box::new(ours)))?;
     }
     begin()?;
-    let ran = answers(&session, &all, &answered, &mut file)?;
-    Ok((ran, file))
+    Ok((go_on(&session, &mut file)?, file))
 }
 
-/// The reason of a point that is skipped.
-fn skipped(line: &Line) -> Option<&str> {
-    let Line::Point(point) = line else { return None };
-    let refused = point.refused.as_ref()?;
-    (refused.status == Status::Skipped).then_some(&refused.reason)
-}
-
-fn works(all: &[Questions<'_>]) -> Vec<crate::record::WorkFacts> {
-    all.iter().flat_map(|(_, _, planned)| planned.works.clone()).collect()
-}
-
-/// `true` if a run was made on this machine, by this build and in the same way.
-fn is_alike(header: &Header, ours: &Sampling, seed: Option<u64>, session: &Session<'_>) -> bool {
-    let own = crate::run::header(ours.clone(), session.engines, &Plan::default());
-    let sampling = Sampling { seed: header.sampling.seed, ..ours.clone() };
-    header.is_of_build(&own)
-        && header.sampling == sampling
-        && seed.is_none_or(|seed| seed == header.sampling.seed)
-}
-
-/// The number of lines before the last answer, whose end a kill may have cut off.
-fn before_last_answer(lines: &[Line], all: &[Questions<'_>]) -> usize {
-    let last = lines.iter().rev().find_map(point_of);
-    let answered = last.and_then(|last| {
-        let mut asked = all.iter().flat_map(|(experiment, _, planned)| {
-            planned.questions.iter().map(move |question| (experiment, question))
-        });
-        asked.find(|(experiment, question)| answers_it(&last, experiment, question))
-    });
-    let is_of_it = |line: &Line| {
-        let (point, of) = (point_of(line), answered);
-        point.zip(of).is_some_and(|(point, (of, question))| answers_it(&point, of, question))
+/// Asks the questions that the lines of a file do not answer. All lines of an answer are added to
+/// it in one step.
+pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
+    let all = session.plan()?;
+    let questions = || {
+        all.iter().flat_map(|(experiment, workload, planned)| {
+            planned.questions.iter().map(|question| (*experiment, *workload, question))
+        })
     };
-    lines.iter().position(is_of_it).unwrap_or(lines.len())
+    let known = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
+    let refused = all.iter().flat_map(|(_, _, planned)| planned.refused.clone());
+    let (before, refused): (Vec<Line>, Vec<Line>) = refused.partition(|line| known.contains(line));
+    file.append_all(&refused)?;
+    let reasons = before.iter().chain(&refused).filter_map(point_of);
+    let skipped = reasons.filter_map(|point| point.refused);
+    let skipped = skipped.filter(|refused| refused.status == Status::Skipped);
+    for reason in skipped.map(|refused| refused.reason).collect::<BTreeSet<_>>() {
+        complain(&format!("skipped: {reason}"));
+    }
+    let mut points: Vec<Point> = known.iter().filter_map(point_of).collect();
+    if let (true, Some(last)) = (file.was_torn(), points.last().cloned()) {
+        // A kill may have cut off the end of the last answer: it is asked again, and the new points
+        // replace those in the file.
+        for (experiment, _, question) in questions() {
+            if answers_it(&last, experiment, question) {
+                points.retain(|point| !answers_it(point, experiment, question));
+            }
+        }
+    }
+    let mut setups: BTreeSet<Executor> = known.iter().filter_map(setup_of).collect();
+    let artifacts = Scratch::new()?;
+    let terms = session.terms(artifacts.path());
+    let progress = Progress::new(questions().count(), true);
+    let failed = points.iter().any(|point| {
+        let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);
+        own.any(|(experiment, ..)| is_failure(experiment, point))
+    });
+    let mut ran = Ran { failed, stopped: false };
+    for (experiment, workload, question) in questions() {
+        if session.stop.asked() {
+            return Ok(Ran { stopped: true, ..ran });
+        }
+        let is_known = is_answered(&points, experiment, question);
+        if is_known || is_beyond(experiment, question, &points) {
+            progress.next(String::new());
+            continue;
+        }
+        progress.next(format!("{}: {}", experiment.name, question.place));
+        let mut own = Answer {
+            progress: &progress,
+            experiment,
+            question,
+            setups: &mut setups,
+            lines: Vec::new(),
+            so_far: BTreeMap::new(),
+            opens: None,
+        };
+        if !ask(session, workload, &terms, &mut own) {
+            return Ok(Ran { stopped: true, ..ran });
+        }
+        let lines = own.lines;
+        let new: Vec<Point> = lines.iter().filter_map(point_of).collect();
+        ran.failed |= new.iter().any(|point| is_failure(experiment, point));
+        points.extend(new);
+        file.append_all(&lines)?;
+    }
+    Ok(ran)
+}
+
+fn setup_of(line: &Line) -> Option<Executor> {
+    if let Line::Setup(setup) = line { Some(setup.executor.clone()) } else { None }
+}
+
+fn point_of(line: &Line) -> Option<Point> {
+    if let Line::Point(point) = line { Some((**point).clone()) } else { None }
 }
 
 fn answers_it(point: &Point, experiment: &Experiment, question: &Question) -> bool {
@@ -280,18 +294,18 @@ fn is_failure(experiment: &Experiment, point: &Point) -> bool {
         || !wrong(experiment, point).is_empty()
 }
 
-/// The answers to a question, as they come.
-struct Answers<'a> {
+/// The lines of an answer, as they come.
+struct Answer<'a> {
     progress: &'a Progress,
     experiment: &'a Experiment,
+    question: &'a Question,
     setups: &'a mut BTreeSet<Executor>,
     lines: Vec<Line>,
     so_far: BTreeMap<String, u64>,
     opens: Option<Executor>,
-    failed: bool,
 }
 
-impl Answers<'_> {
+impl Answer<'_> {
     fn hear(&mut self, said: Said) {
         match said {
             Said::Step(step) => self.progress.next(step),
@@ -313,14 +327,14 @@ impl Answers<'_> {
                 for (name, sum) in wrong(self.experiment, point) {
                     self.progress.print(&format!("{}: {sum} {name}", point.place));
                 }
-                self.failed |= is_failure(self.experiment, point);
             }
             _ => {}
         }
         self.lines.push(line);
     }
 
-    fn refused(&mut self, question: &Question, executor: Option<&Executor>, refused: Refused) {
+    fn refused(&mut self, executor: Option<&Executor>, refused: Refused) {
+        let question = self.question;
         let place = executor.map_or_else(|| question.place.clone(), |own| question.place.at(own));
         let mut point = Point::new(&self.experiment.name, place, question.number());
         for (name, value) in std::mem::take(&mut self.so_far) {
@@ -328,86 +342,6 @@ impl Answers<'_> {
         }
         self.found(Line::Point(Box::new(point.refused(refused.status, refused.reason))));
     }
-}
-
-/// Asks the questions that the lines of a file do not answer, and adds the answers to it.
-///
-/// # Errors
-///
-/// When nothing is selected, or a record cannot be written.
-pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
-    let all = session.plan()?;
-    let mut answered = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
-    if file.was_torn() {
-        // It is asked again, and the new points replace those in the file.
-        answered.truncate(before_last_answer(&answered, &all));
-    }
-    answers(session, &all, &answered, file)
-}
-
-/// Asks the questions that are not answered yet. All lines of an answer are recorded in one step.
-fn answers(
-    session: &Session<'_>,
-    all: &[Questions<'_>],
-    answered: &[Line],
-    sink: &mut dyn Sink,
-) -> Result<Ran> {
-    let artifacts = Scratch::new()?;
-    let terms = session.terms(artifacts.path());
-    let count = all.iter().map(|(_, _, planned)| planned.questions.len()).sum();
-    let progress = Progress::new(count, true);
-    let mut setups: BTreeSet<Executor> = answered.iter().filter_map(setup_of).collect();
-    let memory = session.asked.memory.unwrap_or_else(|| solo::available_memory() / 2);
-    let mut points: Vec<Point> = answered.iter().filter_map(point_of).collect();
-    let failed = points.iter().any(|point| {
-        let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);
-        own.any(|(experiment, ..)| is_failure(experiment, point))
-    });
-    let mut ran = Ran { failed, ..Ran::default() };
-    for (experiment, workload, planned) in all {
-        for question in &planned.questions {
-            if session.stop.asked() {
-                ran.stopped = true;
-                return Ok(ran);
-            }
-            let is_known = is_answered(&points, experiment, question);
-            if is_known || is_beyond(experiment, question, &points) {
-                progress.next(String::new());
-                continue;
-            }
-            progress.next(format!("{}: {}", experiment.name, question.place));
-            let mut own = Answers {
-                progress: &progress,
-                experiment,
-                setups: &mut setups,
-                lines: Vec::new(),
-                so_far: BTreeMap::new(),
-                opens: None,
-                failed: false,
-            };
-            let is_whole = match workload.runs_here() {
-                true => here(session, *workload, question, &terms, &mut own)?,
-                false => in_a_process(session, *workload, question, &terms, memory, &mut own)?,
-            };
-            if !is_whole {
-                ran.stopped = true;
-                return Ok(ran);
-            }
-            ran.failed |= own.failed;
-            let lines = own.lines;
-            points.extend(lines.iter().filter_map(point_of));
-            sink.append_all(&lines)?;
-        }
-    }
-    Ok(ran)
-}
-
-fn setup_of(line: &Line) -> Option<Executor> {
-    if let Line::Setup(setup) = line { Some(setup.executor.clone()) } else { None }
-}
-
-fn point_of(line: &Line) -> Option<Point> {
-    if let Line::Point(point) = line { Some((**point).clone()) } else { None }
 }
 
 /// `true` if a smaller number was refused, and larger ones are left out.
@@ -424,70 +358,62 @@ fn is_beyond(experiment: &Experiment, question: &Question, points: &[Point]) -> 
     })
 }
 
-/// Answers in this process; `false` if the run was stopped.
-fn here(
+/// Asks a process, or answers in this one; `false` if the run was stopped. A process that ends
+/// while it opens an executor refuses that one, and another process measures the others.
+fn ask(
     session: &Session<'_>,
     workload: &dyn Workload,
-    question: &Question,
     terms: &Terms,
-    own: &mut Answers<'_>,
-) -> Result<bool> {
-    let host = session.host(own.experiment)?;
-    let answer = workload.answer(host, question, terms, &mut |said| own.hear(said))?;
-    if session.stop.asked() {
-        return Ok(false);
-    }
-    if let Err(refused) = answer {
-        own.refused(question, None, refused);
-    }
-    Ok(true)
-}
-
-/// Asks a process; `false` if the run was stopped. One that ends while it opens an executor refuses
-/// that one, and another process measures the others.
-fn in_a_process(
-    session: &Session<'_>,
-    workload: &dyn Workload,
-    question: &Question,
-    terms: &Terms,
-    memory: u64,
-    own: &mut Answers<'_>,
-) -> Result<bool> {
+    own: &mut Answer<'_>,
+) -> bool {
+    let memory = session.asked.memory.unwrap_or_else(|| solo::available_memory() / 2);
     let limits = Limits { memory, time: workload.limit() };
-    let (mut left, mut kept) = (question.clone(), Vec::new());
+    let (mut left, mut refusals) = (own.question.clone(), Vec::new());
     loop {
         own.opens = None;
-        let ask: Ask = (own.experiment.name.clone(), left.clone(), terms.clone());
-        let command = this_program(session.worker);
-        let ended =
-            solo::ask::<Ask, Said, ()>(&ask, command, limits, session.stop, |said| own.hear(said))?;
-        let refused = match ended {
-            Ended::Answered(()) => {
-                own.lines.append(&mut kept);
-                return Ok(true);
+        let answered = match workload.runs_here() {
+            true => {
+                let host = session.host(own.experiment).map_err(Refused::from);
+                let answered = host.and_then(|host| {
+                    let ask = Ask { host, question: &left, terms };
+                    workload.answer(ask, &mut |said| own.hear(said))
+                });
+                if session.stop.asked() { Ok(None) } else { answered.map(Some) }
             }
-            Ended::Stopped => return Ok(false),
-            Ended::Refused(refused) => refused,
+            false => {
+                let ask: Asking = (own.experiment.name.clone(), left.clone(), terms.clone());
+                let command = this_program(session.worker);
+                solo::ask(&ask, command, limits, session.stop, |said| own.hear(said))
+            }
         };
-        let before = left.executors.len();
-        let opened = own.opens.take();
-        left.executors.retain(|executor| Some(executor) != opened.as_ref());
-        let is_last = left.executors.len() == before;
-        match (is_last, before) {
-            (true, 0) => own.refused(question, None, refused),
-            (true, _) => left.executors.iter().for_each(|executor| {
-                own.refused(question, Some(executor), refused.clone());
-            }),
-            (false, _) => {
+        let refused = match answered {
+            Ok(Some(())) => break,
+            Ok(None) => return false,
+            Err(refused) => refused,
+        };
+        match own.opens.take().filter(|opened| left.executors.contains(opened)) {
+            Some(opened) => {
+                left.executors.retain(|executor| *executor != opened);
+                refusals.push((Some(opened), refused));
                 // What the process found so far, the next one finds again.
                 own.lines.clear();
-                own.refused(question, opened.as_ref(), refused);
-                kept.append(&mut own.lines);
+                if left.executors.is_empty() {
+                    break;
+                }
+            }
+            None if left.executors.is_empty() => {
+                refusals.push((None, refused));
+                break;
+            }
+            None => {
+                let all = left.executors.into_iter();
+                refusals.extend(all.map(|executor| (Some(executor), refused.clone())));
+                break;
             }
         }
-        if is_last || left.executors.is_empty() {
-            own.lines.append(&mut kept);
-            return Ok(true);
-        }
     }
+    for (executor, refused) in refusals {
+        own.refused(executor.as_ref(), refused);
+    }
+    true
 }

@@ -2,10 +2,11 @@
 
 use crate::case::{self, Case, Guests};
 use crate::experiment::Asked;
-use crate::lab::Refused;
-use crate::plan::{Cell, Plan};
+use crate::lab::{Lab, Refused, config_for};
+use crate::plan::cores;
 use crate::record::{Book, Executor, Experiment, Line, Place, Point, WorkFacts};
 use crate::supervise::Stop;
+use crate::swap::{self, LoadPlan, Method, Ready};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,26 +15,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone_executor::{MeasuredEngine, Strategy};
 
-/// Cases, engines and guests of this build.
 pub struct Host {
-    /// The declaration of the experiment.
     pub experiment: Experiment,
-    /// The cases.
     pub cases: Vec<Case>,
-    /// The engines.
     pub engines: Vec<Arc<dyn MeasuredEngine>>,
-    /// The guests.
     pub guests: Guests,
     /// Asked between two measurements.
     pub stop: Stop,
 }
 
 impl Host {
-    /// The built-in cases and guests, with the engines.
-    ///
-    /// # Errors
-    ///
-    /// When the cases cannot be read.
+    /// The built-in cases and guests, with the engines. Fails if the cases cannot be read.
     pub(super) fn new(
         experiment: Experiment,
         engines: &[Arc<dyn MeasuredEngine>],
@@ -43,18 +35,13 @@ impl Host {
         Ok(Self { experiment, cases, engines: engines.to_vec(), guests, stop })
     }
 
-    /// The engine of a name.
-    ///
-    /// # Errors
-    ///
-    /// When this build has none.
+    /// The engine of a name. Fails if this build has none.
     pub fn engine(&self, name: &str) -> Result<&Arc<dyn MeasuredEngine>> {
         let engine = self.engines.iter().find(|engine| engine.id() == name);
         engine.ok_or_else(|| anyhow::anyhow!("this build has no engine {name}"))
     }
 
     /// A question for each engine that the filter selects under each of some strategies.
-    #[must_use]
     pub fn executors(&self, asked: &Asked, strategies: &[Strategy]) -> Vec<Question> {
         let all = self.engines.iter();
         let all = all.flat_map(|engine| {
@@ -66,20 +53,34 @@ impl Host {
         own.map(question).collect()
     }
 
-    /// The engine and the strategy of a question.
-    ///
-    /// # Errors
-    ///
-    /// When it names none, or this build has no such engine.
+    /// The engine and the strategy of a question. Fails if it names none, or this build has no such
+    /// engine.
     pub fn executor(&self, question: &Question) -> Result<(Arc<dyn MeasuredEngine>, Strategy)> {
         let executor = question.place.executor().context("the question names no executor")?;
         Ok((Arc::clone(self.engine(&executor.engine)?), executor.strategy))
     }
 
-    /// A point of the experiment.
-    #[must_use]
     pub fn point(&self, place: Place, process: u32) -> Point {
         Point::new(&self.experiment.name, place, process)
+    }
+}
+
+/// A question, and what is needed to answer it.
+pub struct Ask<'a> {
+    pub host: Host,
+    pub question: &'a Question,
+    pub terms: &'a Terms,
+}
+
+impl Ask<'_> {
+    /// Prepares a swap method for the kinds of messages of the data file, on the engine of the
+    /// question.
+    pub fn swapping(&mut self, method: Method) -> Result<(LoadPlan, Ready), Refused> {
+        let engine = self.host.engine(self.question.place.text("engine").unwrap_or_default())?;
+        let plan = swap::load(&swap::file(self.terms.file.as_deref()), &self.host.cases)?;
+        let kinds = swap::kinds(plan.kinds.each_ref(), &mut self.host.guests.clone())?;
+        let mut lab = Lab::new(self.host.guests.clone(), config_for(cores()));
+        Ok((plan.load, Ready::new(method, engine, &kinds, &mut lab)?))
     }
 }
 
@@ -92,7 +93,7 @@ pub struct Question {
     pub process: Option<u32>,
     /// The executors that are measured in turns; empty where the place has one.
     pub executors: Vec<Executor>,
-    /// A filter of executors or a number of swaps, which the workload reads on the way.
+    /// A filter of executors, which the workload reads on the way.
     pub filter: Option<String>,
 }
 
@@ -105,7 +106,6 @@ impl Default for Question {
 
 impl Question {
     /// The process of points that have no other number.
-    #[must_use]
     pub fn number(&self) -> u32 {
         self.process.unwrap_or(0)
     }
@@ -116,7 +116,6 @@ impl Question {
 pub struct Terms {
     /// Seed of orders, arrival times and messages.
     pub seed: u64,
-    /// Rounds of a process.
     pub rounds: usize,
     /// `true` if everything is done once and small, to see that it works.
     pub small: bool,
@@ -130,23 +129,12 @@ pub struct Terms {
     pub file: Option<PathBuf>,
 }
 
-/// The questions of a run.
 #[derive(Default)]
 pub struct Planned {
-    /// The cases on their guests.
     pub works: Vec<WorkFacts>,
-    /// The questions, in their order.
     pub questions: Vec<Question>,
     /// Points that are left out, as far as that is known without running anything.
     pub refused: Vec<Line>,
-}
-
-impl Planned {
-    /// Of some cells, each a question with values of its own.
-    pub fn of(plan: &Plan, cells: &[&Cell], questions: impl Fn(&Cell) -> Vec<Question>) -> Self {
-        let questions = cells.iter().flat_map(|cell| questions(cell)).collect();
-        Self { works: plan.works.clone(), questions, refused: Vec::new() }
-    }
 }
 
 /// A message of a workload.
@@ -159,42 +147,24 @@ pub enum Said {
     Opens(Option<Executor>),
     /// Values so far, which are recorded if the process ends.
     SoFar(BTreeMap<String, u64>),
-    /// A point or a setup.
     Found(Box<Line>),
 }
 
 impl Said {
-    /// Says a point.
-    #[must_use]
     pub fn point(point: Point) -> Self {
         Self::Found(Box::new(Line::Point(Box::new(point))))
     }
 }
 
-/// Sends what a workload says.
 pub type Say<'a> = dyn FnMut(Said) + 'a;
 
 /// The part of an experiment that is its own.
 pub trait Workload: Sync {
-    /// The questions of a run.
-    ///
-    /// # Errors
-    ///
-    /// When a data file is wrong or nothing is selected.
+    /// The questions of a run. Fails if a data file is wrong or nothing is selected.
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned>;
 
     /// Answers a question: says each point and setup that it finds.
-    ///
-    /// # Errors
-    ///
-    /// When something is asked for that there is not.
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>>;
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused>;
 
     /// Data files beside the declaration on which the questions and answers depend.
     fn files(&self, _asked: &Asked) -> Vec<PathBuf> {

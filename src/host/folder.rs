@@ -25,14 +25,12 @@ const PROGRESS: Duration = Duration::from_secs(1);
 /// A folder that changed so shortly ago may change again without another time of change.
 const YOUNG: u64 = 2;
 
-/// The modules and components of a folder.
 pub(super) struct Folder {
     path: PathBuf,
     folder: OwnedFd,
     listed: RwLock<Listed>,
 }
 
-/// The files at one time.
 #[derive(Default)]
 struct Listed {
     /// The folder's version then; `None` if it cannot tell of changes.
@@ -43,11 +41,7 @@ struct Listed {
 }
 
 impl Folder {
-    /// Lists a folder. Its files are not opened.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
+    /// Lists a folder. Its files are not opened. Fails if it cannot be read.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let unreadable = || format!("cannot read the folder {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

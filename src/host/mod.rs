@@ -19,28 +19,8 @@ const CODECS: [&str; 2] = ["wasm-serde-json", "wasm-serde-toml"];
 /// A module's memory may grow to 1 GiB: enough for most, and not enough to exhaust a machine.
 const MAX_PAGES: u32 = 16_384;
 
-/// The offer of a host.
-pub struct Offer<'a> {
-    /// The folder of the contracts.
-    pub contracts: &'a Path,
-    /// The folder of the codecs; those of the project where there is none.
-    pub codecs: Option<&'a Path>,
-    /// The executors that may run them, the first that can does.
-    pub executors: Vec<(Arc<dyn MeasuredEngine>, Strategy)>,
-    /// The longest time of a call.
-    pub time: Duration,
-    /// Threads that make calls.
-    pub threads: usize,
-    /// Guests that stay loaded.
-    pub most: Most,
-}
-
-/// The executors among `engines`, the preferred one first: of one engine or of one strategy,
-/// where they are named.
-///
-/// # Errors
-///
-/// When this build has no engine of that name.
+/// The executors among `engines`, the preferred one first: of one engine or of one strategy, where
+/// they are named. Fails if this build has no engine of that name.
 pub fn executors(
     engines: &[Arc<dyn MeasuredEngine>],
     engine: Option<&str>,
@@ -71,29 +51,32 @@ pub fn executors(
     Ok(pairs.flat_map(|own| strategies.iter().map(|way| (own.clone(), *way))).collect())
 }
 
-impl Offer<'_> {
-    /// The catalogue of the host; nothing of it is loaded yet. Files that cannot be used are named
-    /// on standard error while the host serves.
-    ///
-    /// # Errors
-    ///
-    /// When a folder cannot be read, or there is no contract.
-    pub fn catalogue(self) -> Result<Catalogue> {
-        let contracts = Folder::open(self.contracts)?;
-        if contracts.is_empty() {
-            bail!("there is no .wasm or .wat file in {}", self.contracts.display());
-        }
-        let codecs: Box<dyn Files> = match self.codecs {
-            Some(folder) => Box::new(Folder::open(folder)?),
-            None => Box::new(built_in_codecs()?),
-        };
-        let instances = u32::try_from(self.threads).unwrap_or(u32::MAX).saturating_add(1);
-        let config = Config { instances, imports: Imports::Trap, ..Config::default() };
-        let loader = Loader { executors: self.executors, time: self.time, config };
-        let catalogue = Catalogue::new(Box::new(contracts), codecs, Box::new(loader), self.most);
-        let tell = |name: &str, reason: &str| complain(&format!("left out: {name}: {reason}"));
-        Ok(catalogue.checked(Box::new(tell)))
+/// The catalogue of a host with a folder of contracts and one of codecs, or the project's codecs;
+/// nothing of it is loaded yet. The first of the executors that can runs a guest. Calls take up to
+/// `time`, on so many threads. Files that cannot be used are named on standard error while the host
+/// serves. Fails if a folder cannot be read, or there is no contract.
+pub fn catalogue(
+    contracts: &Path,
+    codecs: Option<&Path>,
+    executors: Vec<(Arc<dyn MeasuredEngine>, Strategy)>,
+    time: Duration,
+    threads: usize,
+    most: Most,
+) -> Result<Catalogue> {
+    let folder = Folder::open(contracts)?;
+    if folder.is_empty() {
+        bail!("there is no .wasm or .wat file in {}", contracts.display());
     }
+    let codecs: Box<dyn Files> = match codecs {
+        Some(folder) => Box::new(Folder::open(folder)?),
+        None => Box::new(built_in_codecs()?),
+    };
+    let instances = u32::try_from(threads).unwrap_or(u32::MAX).saturating_add(1);
+    let config = Config { instances, imports: Imports::Trap, ..Config::default() };
+    let loader = Loader { executors, time, config };
+    let catalogue = Catalogue::new(Box::new(folder), codecs, Box::new(loader), most);
+    let tell = |name: &str, reason: &str| complain(&format!("left out: {name}: {reason}"));
+    Ok(catalogue.checked(Box::new(tell)))
 }
 
 fn built_in_codecs() -> Result<Vec<File>> {

@@ -10,7 +10,6 @@ use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
 /// The content of a module or a component.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Inspection {
-    /// `true` for a component.
     pub is_component: bool,
     /// The bytes themselves.
     #[serde(flatten)]
@@ -25,19 +24,14 @@ pub struct Inspection {
     pub exports: Vec<Export>,
     /// Memories, also those of a component's modules.
     pub memories: Vec<Memory>,
-    /// Number of defined functions.
     pub functions: u32,
-    /// Number of defined tables.
     pub tables: u32,
-    /// Number of defined globals.
     pub globals: u32,
     /// Core modules in a component.
     pub core_modules: u32,
     /// `true` if a start function runs at each instantiation.
     pub has_start: bool,
-    /// Data segments.
     pub data: Segments,
-    /// Element segments.
     pub elements: Segments,
 }
 
@@ -63,7 +57,6 @@ impl Identity {
     }
 }
 
-/// An import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Import {
     /// Module part of the name; empty in a component.
@@ -72,7 +65,6 @@ pub struct Import {
     pub name: String,
     /// `func`, `memory`, `instance` and so on.
     pub kind: &'static str,
-    /// The type, in words.
     pub ty: String,
     /// The provider in a run.
     pub answer: Answer,
@@ -94,7 +86,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer in words.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::HostFunction => "host function",
@@ -106,36 +97,30 @@ impl Answer {
     }
 }
 
-/// An export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Export {
     pub name: String,
     /// `func`, `memory`, `instance` and so on.
     pub kind: &'static str,
-    /// The type of a function, in words.
     pub ty: String,
 }
 
-/// A memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Memory {
     /// Initial size, pages.
     pub minimum: u64,
-    /// Largest size, pages, if given.
     pub maximum: Option<u64>,
     /// Size of a page, bytes.
     pub page: u64,
     /// `true` for 64-bit addresses.
     pub is_64: bool,
     pub is_shared: bool,
-    /// `true` if it is imported.
     pub is_imported: bool,
 }
 
 /// Segments of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Segments {
-    /// Active ones.
     pub active: u32,
     /// Passive and declared ones.
     pub passive: u32,

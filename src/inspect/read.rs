@@ -5,8 +5,8 @@ use touchstone_executor::guest::FunctionImport;
 use touchstone_executor::text::plural;
 use touchstone_executor::{Functions, Signature};
 use wasmparser::{
-    BinaryReaderError, ComponentExternalKind, CompositeInnerType, DataKind, ElementKind, Encoding,
-    ExternalKind, FuncType, MemoryType, Parser, Payload, TypeRef, ValType,
+    BinaryReaderError, CompositeInnerType, DataKind, ElementKind, Encoding, ExternalKind, FuncType,
+    MemoryType, Parser, Payload, TypeRef, ValType,
 };
 
 /// Adds the sections, up to the first damaged one.
@@ -113,7 +113,7 @@ impl Reader<'_> {
                     self.found.imports.push(Import {
                         module: String::new(),
                         name: import.name.name.to_owned(),
-                        kind: kind_in_words(import.ty.kind()),
+                        kind: import.ty.kind().desc(),
                         ty: String::new(),
                         answer: Answer::Engine,
                     });
@@ -122,7 +122,7 @@ impl Reader<'_> {
             Payload::ComponentExportSection(section) if is_outermost => {
                 for export in section {
                     let export = export?;
-                    let (name, kind) = (export.name.name.to_owned(), kind_in_words(export.kind));
+                    let (name, kind) = (export.name.name.to_owned(), export.kind.desc());
                     self.found.exports.push(Export { name, kind, ty: String::new() });
                 }
             }
@@ -188,20 +188,8 @@ fn memory_of(ty: MemoryType, is_imported: bool) -> Memory {
     }
 }
 
-/// The type of a function, in words.
 fn in_words(ty: &FuncType) -> String {
     let list =
         |types: &[ValType]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     format!("({}) -> ({})", list(ty.params()), list(ty.results()))
-}
-
-fn kind_in_words(kind: ComponentExternalKind) -> &'static str {
-    match kind {
-        ComponentExternalKind::Module => "module",
-        ComponentExternalKind::Func => "func",
-        ComponentExternalKind::Value => "value",
-        ComponentExternalKind::Type => "type",
-        ComponentExternalKind::Instance => "instance",
-        ComponentExternalKind::Component => "component",
-    }
 }

@@ -1,18 +1,15 @@
 //! The loader: opens cells. Guests, artifacts and modules are made when first needed. A cell
 //! is returned only after its output was compared with the expected one.
 
-mod instances;
 mod opened;
 mod reason;
 
-pub use instances::Instances;
-pub use opened::{Loaded, Opened, Refused, VERY_LONG, abbreviate, abbreviate_to};
+pub use opened::{Instances, Loaded, Opened, Refused, VERY_LONG, abbreviate, abbreviate_to};
 pub(crate) use opened::{checked_call, elapsed};
 pub use reason::obstacles;
 
 use crate::case::Guests;
 use crate::plan::Cell;
-use opened::failed;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::HashMap;
 use std::path::Path;
@@ -46,7 +43,6 @@ const FAR_AWAY: Duration = Duration::from_secs(3600);
 type Compiled = (Artifact, Option<u64>);
 /// Engine, class of artifacts, guest with the digest of its bytes, and heap.
 type ArtifactKey = (&'static str, &'static str, String, [u8; 32], HeapPages);
-/// Engine, strategy, guest and case.
 type ModuleKey = (&'static str, Strategy, String, String);
 
 /// The settings for cells of up to `threads` threads. Two modules may be loaded at once,
@@ -95,7 +91,6 @@ impl Lab {
         self.last = None;
     }
 
-    /// The configuration of every engine.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -123,10 +118,10 @@ impl Lab {
         }
         // Drop the old module first: the address space may not hold two pools.
         self.last = None;
-        let guest = self.guests.of_case(case, &cell.guest).map_err(failed)?;
+        let guest = self.guests.of_case(case, &cell.guest)?;
         let codec = case.codec.as_ref();
         let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
-        let codec = codec.transpose().map_err(failed)?;
+        let codec = codec.transpose()?;
         let wasi = case.program(&cell.guest).map(Arc::new).or_else(|| self.config.wasi.clone());
         let config = Config { codec, wasi, ..self.config.clone() };
         let loaded = self.load_guest(engine, strategy, &guest, case.heap, &config)?;

@@ -1,30 +1,71 @@
 //! A loaded module, and a cell with the right output or the reason why it has none.
 
-use super::Instances;
 use super::reason::explained;
 use crate::case::{Also, Case, Input, first_call, hex};
 use crate::record::Status;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{EffectiveConfig, ExportId, Instance, Outcome, Support};
+use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Outcome, Support};
+
+/// Idle instances of a module, shared by consecutive measurements. Making an instance can cost as
+/// much as a thousand calls (a memory of 128 MiB that is cleared once).
+#[derive(Clone)]
+pub struct Instances {
+    module: Arc<dyn Module>,
+    idle: Arc<Mutex<Vec<Box<dyn Instance>>>>,
+}
+
+impl Instances {
+    pub fn new(module: Arc<dyn Module>) -> Self {
+        Self { module, idle: Arc::default() }
+    }
+
+    pub fn module(&self) -> Arc<dyn Module> {
+        Arc::clone(&self.module)
+    }
+
+    /// `true` if both hold instances of the same module.
+    pub fn are_of_one_module(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.module, &other.module)
+    }
+
+    /// An idle instance, or a new one.
+    pub fn take(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
+        let idle = self.idle.lock().pop();
+        idle.map_or_else(|| self.module.new_instance(), Ok)
+    }
+
+    /// A new instance, even if one is idle.
+    pub fn new_instance(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
+        self.module.new_instance()
+    }
+
+    /// The handle of another export. Fails if the module has none of that name and convention.
+    pub fn export(&self, name: &str, abi: Abi) -> touchstone_executor::Result<ExportId> {
+        self.module.export(name, abi)
+    }
+
+    /// Returns an instance for the next user. Its next `prepare` cleans up after an
+    /// interrupted call.
+    pub fn give_back(&self, instance: Box<dyn Instance>) {
+        self.idle.lock().push(instance);
+    }
+}
 
 /// A loaded and probed module, and the cost of compiling and loading it.
 #[derive(Clone)]
 pub struct Loaded {
-    /// Idle instances.
     pub instances: Instances,
     pub guest: GuestModule,
-    /// The effective configuration.
     pub effective: EffectiveConfig,
     /// The implementer of the strategy, and the means.
     pub support: Support,
     /// Time to compile, ns; `None` if an earlier process of the run compiled it.
     pub compile_ns: Option<u64>,
-    /// Time to load, ns.
     pub load_ns: u64,
-    /// Size of the artifact, bytes.
     pub artifact_bytes: u64,
     /// Calls after which the runtime catches up on deferred work.
     pub period: u64,
@@ -33,13 +74,11 @@ pub struct Loaded {
 /// A cell that gave the right output and can be timed.
 #[derive(Clone)]
 pub struct Opened {
-    /// The module.
     pub loaded: Loaded,
     pub export: ExportId,
     /// The export that takes the input and ignores it, if the case has one.
     pub take: Option<ExportId>,
     pub input: Arc<[u8]>,
-    /// The expected output.
     pub expected: Arc<[u8]>,
     /// Time to make an instance and call it once, ns.
     pub first_call_ns: u64,
@@ -53,7 +92,7 @@ impl Loaded {
     /// [`open_call`](Self::open_call).
     pub fn open(self, case: &Case) -> Result<Opened, Refused> {
         let heap_base = self.guest.info().heap_base;
-        let bytes = |input: &Input| input.bytes(heap_base).map_err(failed);
+        let bytes = |input: &Input| input.bytes(heap_base);
         let (input, expected) = (bytes(&case.input)?.into(), bytes(&case.expect.output)?.into());
         let opened = self.open_call(&case.export, case.abi, input, expected, case.budget())?;
         for Also { export, input, output } in &case.also {
@@ -127,9 +166,7 @@ pub const VERY_LONG: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Refused {
-    /// The kind of refusal.
     pub status: Status,
-    /// The reason.
     pub reason: String,
 }
 
@@ -155,11 +192,13 @@ impl From<touchstone_executor::Error> for Refused {
     }
 }
 
-pub(super) fn failed(error: anyhow::Error) -> Refused {
-    Refused::new(Status::Failed, error)
+impl From<anyhow::Error> for Refused {
+    /// The refusal that the error is, or a failure.
+    fn from(error: anyhow::Error) -> Self {
+        error.downcast().unwrap_or_else(|error| Self::new(Status::Failed, error))
+    }
 }
 
-/// Time since `started`, ns.
 pub(crate) fn elapsed(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

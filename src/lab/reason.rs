@@ -1,5 +1,6 @@
 //! Reasons of failures: equal for equal causes, and with the remedy.
 
+use regex::Regex;
 use rustix::fs::StatVfsMountFlags;
 use rustix::process::{Resource, getrlimit};
 use std::path::PathBuf;
@@ -7,9 +8,7 @@ use std::path::PathBuf;
 /// Random characters at the end of a temporary file's name.
 const RANDOM: usize = 6;
 
-/// Limits of the system for this process.
 struct Surroundings {
-    /// The folder for temporary files.
     temporary: PathBuf,
     /// `true` if code in its files cannot be executed.
     is_noexec: bool,
@@ -72,28 +71,12 @@ impl Surroundings {
 
     /// Replaces the random end of temporary names, and numbers of open files.
     fn without_random_names(&self, text: &str) -> String {
-        let own = self.temporary.join("touchstone-").display().to_string();
-        let is_end = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric());
-        let mut text = text.to_owned();
-        for (start, length) in
-            [(own.as_str(), Some(RANDOM)), (".tmp", Some(RANDOM)), ("/fd/", None)]
-        {
-            let mut from = 0;
-            while let Some(found) = text[from..].find(start) {
-                let at = from + found + start.len();
-                let is_part = |next: &char| match length {
-                    Some(_) => next.is_ascii_alphanumeric(),
-                    None => next.is_ascii_digit(),
-                };
-                let random = text[at..].chars().take_while(is_part).count();
-                let is_random = length.map_or(random > 0, |length| length == random);
-                if is_random && is_end(&text[at + random..]) {
-                    text.replace_range(at..at + random, "…");
-                }
-                from = at;
-            }
+        let own = regex::escape(&self.temporary.join("touchstone-").display().to_string());
+        let random = format!(r"({own}|\.tmp)[0-9A-Za-z]{{{RANDOM}}}\b|(/fd/)[0-9]+\b");
+        match Regex::new(&random) {
+            Ok(random) => random.replace_all(text, "$1$2…").into_owned(),
+            Err(_) => text.to_owned(),
         }
-        text
     }
 }
 

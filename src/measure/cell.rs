@@ -1,6 +1,7 @@
 //! All measurements of one cell in one process.
 
-use super::collect::{Collector, Retry};
+use super::collect::Collector;
+use super::judge::Retry;
 use super::once::ONCE;
 use super::round::{LONG, are_long};
 use super::{Caller, Crew, Work, probe, steps, warm};
@@ -99,7 +100,7 @@ fn again(
     budget: Duration,
     mut work: impl FnMut() -> Result<BTreeMap<Metric, Samples>>,
 ) -> Result<BTreeMap<Metric, Samples>> {
-    let mut retry = Retry::new(budget);
+    let mut retry = Retry(budget);
     loop {
         let started = Instant::now();
         let metrics = work()?;

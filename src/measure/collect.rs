@@ -1,35 +1,17 @@
 //! The rounds of a cell: which count as samples, and when there are enough.
 
 use super::Round;
-use super::lost::{Lost, Use};
+use super::judge::{Judge, Use};
 use crate::plan::Budget;
 use crate::record::estimate::INTERVAL_SAMPLES;
 use crate::record::{Sample, Samples};
 use std::time::Duration;
 
-/// Time for repeating what was measured with interference. Unless it is zero, it allows at least
-/// one repetition.
-pub(super) struct Retry(Duration);
-
-impl Retry {
-    pub(super) fn new(budget: Duration) -> Self {
-        Self(budget)
-    }
-
-    /// `true` if the measurement that took this time is to be repeated.
-    pub(super) fn allows(&mut self, took: Duration) -> bool {
-        let is_left = !self.0.is_zero();
-        self.0 = self.0.saturating_sub(took);
-        is_left
-    }
-}
-
 /// Collects samples, clean ones first of all.
 pub(super) struct Collector {
     planned: usize,
     limit: Duration,
-    retry: Retry,
-    lost: Lost,
+    judge: Judge,
     spent: Duration,
     clean: Vec<Sample>,
     noisy: Vec<Sample>,
@@ -41,8 +23,7 @@ impl Collector {
         Self {
             planned: budget.samples,
             limit: budget.cell,
-            retry: Retry::new(budget.retry),
-            lost: Lost::new(budget.samples),
+            judge: Judge::new(budget.samples, budget.retry),
             spent: Duration::ZERO,
             clean: checked.into_iter().collect(),
             noisy: Vec::new(),
@@ -68,9 +49,8 @@ impl Collector {
     /// calls became much shorter; earlier samples are dropped then.
     pub(super) fn add(&mut self, mut round: Round, took: Duration) -> bool {
         self.spent += took;
-        match self.lost.judge(&mut round) {
+        match self.judge.judge(&mut round, took) {
             Use::Sample if round.clean => self.clean.push(round.sample()),
-            Use::Sample if self.retry.allows(took) => {}
             Use::Sample => self.noisy.push(round.sample()),
             Use::Again => {}
             Use::PlanAgain => {

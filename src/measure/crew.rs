@@ -1,12 +1,12 @@
 //! Threads that make rounds together.
 
-use super::line::StartingLine;
 use super::pin::{Pinned, processors};
 use super::probe;
 use super::round::{LONG, are_long};
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -29,18 +29,13 @@ const WAITED: u32 = 100;
 /// Threads that make rounds together, each pinned to its own processor. They sleep between rounds.
 /// A single thread moves to another processor if its own has interference.
 pub struct Crew {
-    members: Vec<Member>,
+    orders: Vec<Sender<Order>>,
+    threads: Vec<JoinHandle<()>>,
     ended: Receiver<(usize, Result<Turn>)>,
     /// Calls after which the runtime catches up on deferred work.
     period: u64,
 }
 
-struct Member {
-    orders: Sender<Order>,
-    handle: Option<JoinHandle<()>>,
-}
-
-/// An order to a thread.
 struct Order {
     plan: RoundPlan,
     start: Arc<StartingLine>,
@@ -72,7 +67,7 @@ impl Crew {
         let all = processors(skipped + threads)?.split_off(skipped);
         let allowed = if threads == 1 { processors(crate::plan::cores())? } else { all.clone() };
         let (done, ended) = channel();
-        let mut crew = Self { members: Vec::new(), ended, period: 1 };
+        let mut crew = Self { orders: Vec::new(), threads: Vec::new(), ended, period: 1 };
         for (index, processor) in all.into_iter().enumerate() {
             let (orders, inbox) = channel();
             let (done, make, spare) = (done.clone(), make.clone(), allowed.clone());
@@ -84,7 +79,8 @@ impl Crew {
                     serve(index, place, &make, &inbox, &done);
                 })
                 .context("cannot start a thread")?;
-            crew.members.push(Member { orders, handle: Some(handle) });
+            crew.orders.push(orders);
+            crew.threads.push(handle);
         }
         drop(done);
         // Each thread reports once that its work is ready, with its period as the number of calls.
@@ -94,16 +90,16 @@ impl Crew {
     }
 
     pub fn threads(&self) -> usize {
-        self.members.len()
+        self.threads.len()
     }
 
     /// Makes a round. Fails if a call fails or a thread does not answer; the crew must not be used
     /// afterwards.
     pub fn round(&mut self, plan: RoundPlan) -> Result<Round> {
-        let start = Arc::new(StartingLine::new(self.members.len()));
-        for member in &self.members {
+        let start = Arc::new(StartingLine { missing: AtomicUsize::new(self.threads()) });
+        for orders in &self.orders {
             let order = Order { plan, start: Arc::clone(&start) };
-            if member.orders.send(order).is_err() {
+            if orders.send(order).is_err() {
                 bail!("a thread ended too early");
             }
         }
@@ -141,20 +137,19 @@ impl Crew {
 
     /// Approximate time of a call, ns, from short rounds.
     fn trials(&mut self, sample: Duration) -> Result<u64> {
-        let one = RoundPlan {
-            calls: 1,
-            batch: 1,
-            step: 1,
-            time: Duration::ZERO,
-            ..self.plan_for(sample, 0)
-        };
         let mut call_ns = f64::INFINITY;
         // First calls of an instance are slower, and so is a round in which the thread lost its
         // processor: the shortest round counts, once confirmed.
         let mut confirmed = 0;
         for round in 0..12 {
-            let plan = if round < 2 { one } else { self.plan_for(sample / 4, call_ns as u64) };
-            let trial = RoundPlan { settles: false, probes: false, ..plan };
+            let trial = match round {
+                0 | 1 => RoundPlan::ONE_CALL,
+                _ => RoundPlan {
+                    settles: false,
+                    probes: false,
+                    ..self.plan_for(sample / 4, call_ns as u64)
+                },
+            };
             let seen = self.round(trial)?.per_call().max(1.0);
             confirmed += u32::from(seen >= call_ns * 0.8);
             call_ns = call_ns.min(seen);
@@ -166,18 +161,18 @@ impl Crew {
     }
 
     fn plan_for(&self, sample: Duration, call_ns: u64) -> RoundPlan {
-        RoundPlan::new(sample, call_ns, self.members.len(), self.period)
+        RoundPlan::new(sample, call_ns, self.threads(), self.period)
     }
 
     /// Collects one answer of each thread, in the order of the threads.
     fn gather(&mut self) -> Result<Vec<Turn>> {
-        let mut turns: Vec<(usize, Turn)> = Vec::with_capacity(self.members.len());
+        let mut turns: Vec<(usize, Turn)> = Vec::with_capacity(self.threads());
         let mut failed = None;
-        for _ in 0..self.members.len() {
+        for _ in 0..self.threads() {
             match self.ended.recv_timeout(STUCK) {
                 Ok((index, Ok(turn))) => turns.push((index, turn)),
                 Ok((_, Err(error))) => drop(failed.get_or_insert(error)),
-                Err(_) => bail!("a thread of {} did not end its round", self.members.len()),
+                Err(_) => bail!("a thread of {} did not end its round", self.threads()),
             }
         }
         if let Some(error) = failed {
@@ -191,21 +186,39 @@ impl Crew {
 impl Drop for Crew {
     /// Ends the threads, so that their instances are returned before the next cell.
     fn drop(&mut self) {
-        for Member { orders, .. } in &mut self.members {
-            // A thread ends when its channel is closed.
-            let (closed, _) = channel();
-            *orders = closed;
+        // A thread ends when its channel is closed.
+        self.orders.clear();
+        for thread in self.threads.drain(..) {
+            // If the thread panicked, its round has failed already.
+            let _ = thread.join();
         }
-        for member in &mut self.members {
-            if let Some(handle) = member.handle.take() {
-                // If the thread panicked, its round has failed already.
-                let _ = handle.join();
+    }
+}
+
+/// Time that a thread spins before it yields.
+const SPIN: Duration = Duration::from_millis(2);
+
+/// A spinning barrier at which threads start together: a sleeping thread would start late.
+struct StartingLine {
+    missing: AtomicUsize,
+}
+
+impl StartingLine {
+    /// Returns when every thread has arrived.
+    fn wait(&self) {
+        // Only the arrival matters, not what threads did before.
+        self.missing.fetch_sub(1, Ordering::AcqRel);
+        let came = Instant::now();
+        while self.missing.load(Ordering::Acquire) > 0 {
+            if came.elapsed() < SPIN {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
             }
         }
     }
 }
 
-/// The processor of a thread.
 struct Place {
     processor: usize,
     /// Processors to which it may move.
@@ -219,7 +232,6 @@ struct Place {
 const RECENT: Duration = Duration::from_millis(1);
 
 impl Place {
-    /// Pins the thread.
     fn pin(&mut self) -> Result<()> {
         if self.pinned.is_none() {
             self.pinned = Some(Pinned::to(self.processor)?);

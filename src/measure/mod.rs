@@ -10,8 +10,7 @@ mod cell;
 mod collect;
 mod crew;
 mod footprint;
-mod line;
-mod lost;
+mod judge;
 mod once;
 mod pin;
 pub mod probe;
@@ -19,7 +18,6 @@ mod round;
 mod steps;
 mod tails;
 mod turns;
-mod warm;
 mod work;
 
 pub use cell::measure;
@@ -28,9 +26,8 @@ pub use footprint::{footprint, resident_kib};
 #[cfg(feature = "systems")]
 pub(crate) use pin::{Pinned, processors};
 pub use round::{Round, RoundPlan};
-pub use steps::steps;
+pub use steps::{steps, warm};
 pub use tails::Tails;
 pub use turns::{Side, in_turns, turns};
-pub use warm::warm;
 pub(crate) use work::compare;
 pub use work::{Caller, InBursts, Raw, Work};

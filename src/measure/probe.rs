@@ -12,13 +12,11 @@ use crate::plan::cores;
 use anyhow::{Result, anyhow};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 /// Branches of a pass: more than a predictor learns in one pass, and few enough for an
 /// unshared predictor to hold.
 const BRANCHES: usize = 1500;
-/// The directions of the branches.
 const PATTERN: [u8; BRANCHES] = pattern();
 /// Untimed passes in which the predictor learns the branches.
 const LEARNED_IN: usize = 40;
@@ -144,38 +142,29 @@ pub struct Look {
 
 /// Probes all processors at once for `time`.
 pub fn watch(time: Duration) -> Result<Vec<(usize, Vec<Look>)>> {
-    let processors = processors(cores())?;
-    let watch_one = |processor| -> Result<Vec<(Duration, u64)>> {
+    let watch_one = |processor| {
         let _pinned = Pinned::to(processor)?;
-        let started = Instant::now();
-        let mut looks = Vec::new();
+        let (started, mut looks) = (Instant::now(), Vec::new());
         while started.elapsed() < time {
             let ns = passes();
-            looks.push((started.elapsed(), ns));
+            looks.push(Look { at: started.elapsed(), ns, clean: false });
         }
-        Ok(looks)
+        Ok((processor, looks))
     };
-    let looks: Vec<Result<_>> = std::thread::scope(|scope| {
-        let start = |processor: &usize| {
-            let processor = *processor;
-            scope.spawn(move || (processor, watch_one(processor)))
-        };
-        let threads: Vec<_> = processors.iter().map(start).collect();
-        let end = |thread: ScopedJoinHandle<'_, (usize, Result<_>)>| {
-            let (processor, looks) =
-                thread.join().map_err(|_| anyhow!("a thread that looks panicked"))?;
-            Ok((processor, looks?))
-        };
-        threads.into_iter().map(end).collect()
-    });
-    let looks = looks.into_iter().collect::<Result<Vec<(usize, Vec<(Duration, u64)>)>>>()?;
+    let mut looks = std::thread::scope(|scope| {
+        let start = |processor| scope.spawn(move || watch_one(processor));
+        let threads: Vec<_> = processors(cores())?.into_iter().map(start).collect();
+        let looks = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(anyhow!("a thread that looks panicked")))
+        });
+        looks.collect::<Result<Vec<(usize, Vec<Look>)>>>()
+    })?;
     // By now the shortest is known.
-    let shortest = looks.iter().flat_map(|(_, looks)| looks).map(|look| look.1).min();
-    let is_clean = |ns: u64| shortest.is_some_and(|shortest| is_alone(ns, shortest));
-    let judged = |looks: Vec<(Duration, u64)>| {
-        looks.into_iter().map(|(at, ns)| Look { at, ns, clean: is_clean(ns) }).collect()
-    };
-    Ok(looks.into_iter().map(|(processor, looks)| (processor, judged(looks))).collect())
+    let shortest = looks.iter().flat_map(|(_, looks)| looks).map(|look| look.ns).min();
+    for look in looks.iter_mut().flat_map(|(_, looks)| looks) {
+        look.clean = shortest.is_some_and(|shortest| is_alone(look.ns, shortest));
+    }
+    Ok(looks)
 }
 
 #[cfg(test)]

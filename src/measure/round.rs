@@ -42,6 +42,10 @@ const FEWEST_SHORT_CALLS: u64 = 125;
 const WIDER: u64 = 20;
 
 impl RoundPlan {
+    /// One call of each thread.
+    pub const ONE_CALL: Self =
+        Self { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false, probes: false };
+
     /// Plans a round of about `sample` for calls of about `call_ns`. A single thread makes an exact
     /// number of calls. Several threads continue until the time is over, so that all run to the
     /// end. Rounds cover whole periods of `period` calls, unless that makes them too long.
@@ -72,7 +76,6 @@ impl RoundPlan {
     }
 }
 
-/// The result of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Calls and ns of each thread.

@@ -1,7 +1,6 @@
 //! Quantiles of single times.
 
 use crate::record::Tail;
-use anyhow::Result;
 use hdrhistogram::Histogram;
 
 /// Longest recorded time, ns (one minute); longer ones are recorded as this.
@@ -11,13 +10,14 @@ const LONGEST_NS: u64 = 60_000_000_000;
 #[derive(Debug)]
 pub struct Tails(Histogram<u64>);
 
-impl Tails {
-    /// No times yet. Quantiles have three significant digits. Never fails: the bounds are
-    /// constants.
-    pub fn new() -> Result<Self> {
-        Ok(Self(Histogram::new_with_bounds(1, LONGEST_NS, 3)?))
+impl Default for Tails {
+    /// No times yet. Quantiles have three significant digits.
+    fn default() -> Self {
+        Self(Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the constant bounds are valid"))
     }
+}
 
+impl Tails {
     pub fn record(&mut self, ns: u64) {
         self.0.saturating_record(ns.max(1));
     }

@@ -1,19 +1,16 @@
 //! Sides that are timed in turns. A slow phase of the machine affects all of them, so ratios hold
 //! even where times do not.
 
-use super::collect::Retry;
-use super::lost::{Lost, Use};
+use super::judge::{Judge, Use};
 use super::{Crew, Round, RoundPlan};
 use crate::plan::{Budget, Random, shuffled};
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// A side that is timed in turns.
 pub trait Side {
     /// Plans rounds of about `sample`.
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan>;
 
-    /// Makes a round.
     fn round(&mut self, plan: RoundPlan) -> Result<Round>;
 }
 
@@ -50,8 +47,8 @@ pub fn in_turns(
     planned.sort_by_key(|(place, _)| *place);
     let mut plans: Vec<RoundPlan> = planned.into_iter().map(|(_, plan)| plan).collect();
     let longest = budget.cell * u32::try_from(sides.len()).unwrap_or(u32::MAX);
-    let (mut retry, began) = (Retry::new(budget.retry), Instant::now());
-    let mut lost = Lost::new(budget.rounds * sides.len());
+    let began = Instant::now();
+    let mut judge = Judge::new(budget.rounds * sides.len(), budget.retry);
     let mut all: Vec<Vec<Round>> = Vec::with_capacity(budget.rounds);
     while all.len() < budget.rounds && (all.len() < FEWEST || began.elapsed() <= longest) {
         let mut round = Vec::with_capacity(sides.len());
@@ -60,13 +57,12 @@ pub fn in_turns(
             let own = loop {
                 let started = Instant::now();
                 let mut own = side.round(plans[place])?;
-                match lost.judge(&mut own) {
+                match judge.judge(&mut own, started.elapsed()) {
                     Use::Again => {}
                     Use::PlanAgain => {
                         plans[place] = side.plan(budget.sample)?;
                         all.clear();
                     }
-                    Use::Sample if !own.clean && retry.allows(started.elapsed()) => {}
                     Use::Sample => break own,
                 }
             };

@@ -26,7 +26,6 @@ pub struct Budget {
     pub retry: Duration,
     /// Rounds of a comparison in each process.
     pub rounds: usize,
-    /// Seed of every order.
     pub seed: u64,
 }
 

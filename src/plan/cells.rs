@@ -41,7 +41,6 @@ impl Cell {
         }
     }
 
-    /// The name for filters and criterion.
     pub fn name(&self) -> String {
         self.key.name(self.case.title(&self.guest))
     }
@@ -59,7 +58,6 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// Refusals that are known without running anything.
     pub refusals: Vec<Refusal>,
-    /// The cases on their guests.
     pub works: Vec<WorkFacts>,
 }
 
@@ -93,11 +91,19 @@ impl Plan {
         for case in cases {
             let case = Arc::new(case.clone());
             for guest in &case.guests {
-                let guest_sha256 = guests.file(guest)?.sha256.clone();
+                let guest_sha256 = guests.linked(&case, guest)?.sha256.clone();
                 let module = match guests.of_case(&case, guest) {
                     Ok(module) => module,
-                    Err(error) if lacks_init(&error) => {
-                        plan.refuse_init(&case, guest, engines);
+                    Err(error) if error.downcast_ref() == Some(&InitError::NotBuilt) => {
+                        plan.refusals.extend(engines.iter().map(|engine| Refusal {
+                            case: Some(case.name.clone()),
+                            guest: Some(guest.to_string()),
+                            ..refusal(
+                                &**engine,
+                                Status::Unsupported,
+                                InitError::NotBuilt.to_string(),
+                            )
+                        }));
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -124,15 +130,6 @@ impl Plan {
         plan.refusals.sort();
         plan.refusals.dedup();
         Ok(plan)
-    }
-
-    /// Refuses a case on a guest, because this build cannot pre-initialise guests.
-    fn refuse_init(&mut self, case: &Case, guest: &GuestName, engines: &[Arc<dyn MeasuredEngine>]) {
-        self.refusals.extend(engines.iter().map(|engine| Refusal {
-            case: Some(case.name.clone()),
-            guest: Some(guest.to_string()),
-            ..refusal(&**engine, Status::Unsupported, InitError::NotBuilt.to_string())
-        }));
     }
 
     fn cross(
@@ -200,13 +197,7 @@ impl Plan {
     }
 }
 
-/// `true` if a guest is unsupported because this build cannot pre-initialise any.
-fn lacks_init(error: &anyhow::Error) -> bool {
-    error.downcast_ref() == Some(&InitError::NotBuilt)
-}
-
 /// A refusal of every cell of an engine on a case.
-#[must_use]
 pub fn refusal(engine: &dyn MeasuredEngine, status: Status, reason: String) -> Refusal {
     Refusal {
         engine: engine.id().to_owned(),

@@ -4,7 +4,7 @@ use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case, GuestName};
 use crate::files::read_text;
-use crate::record::{Contender, Executor, Match, Means, Purpose, preference};
+use crate::record::{CellKey, Contender, Executor, Match, Means, Purpose, preference};
 use anyhow::{Context, Error, Result, bail, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -33,17 +33,13 @@ impl Compare {
 /// A row that this build or machine cannot make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The comparison.
     pub of: Match,
-    /// The reason.
     pub reason: String,
 }
 
-/// The rows of the file.
 #[derive(Debug)]
 pub struct Rows(Vec<Entry>);
 
-/// The path of `benches/comparisons.toml` in the project.
 pub fn default_rows() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/comparisons.toml")
 }
@@ -83,28 +79,16 @@ fn sixteen() -> u64 {
     16
 }
 
-/// The baseline of rows.
 enum Baseline {
     /// The raw interface of their runtime.
     Raw,
-    /// The same executor.
     Itself,
-    /// The same executor on one thread.
     OneThread,
     /// The same executor without the deadline that the subject has.
     Unlimited,
     /// The same executor in the same bursts, without the call of this other case.
     Without(String),
-    /// Another executor.
     Executor(Executor),
-}
-
-/// Names that rows can use.
-#[derive(Clone, Copy)]
-struct Known<'a> {
-    cases: &'a [Case],
-    engines: &'a [Arc<dyn MeasuredEngine>],
-    plan: &'a Plan,
 }
 
 impl Rows {
@@ -137,12 +121,12 @@ impl Rows {
         plan: &Plan,
         filter: &Filter,
     ) -> Result<(Vec<Compare>, Vec<Wanted>)> {
-        let known = Known { cases, engines, plan };
+        let names = Names::new(cases, engines);
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for entry in self.0.iter().filter(|entry| purposes.contains(&entry.purpose)) {
-            entry.expand(known, &mut found, &mut missing)?;
+            entry.expand(&names, plan, &mut found, &mut missing)?;
         }
-        let names: Vec<String> = found.iter().map(Compare::name).collect();
+        let all: Vec<String> = found.iter().map(Compare::name).collect();
         found.retain(|compare| filter.matches(&compare.name()));
         missing.retain(|Wanted { of, .. }| {
             filter.matches(&format!("{}/{}_from_{}", of.subject, of.case, of.guest))
@@ -150,14 +134,13 @@ impl Rows {
         if let (Filter::Pattern(text), true, true) = (filter, found.is_empty(), missing.is_empty())
             && purposes == [Purpose::Peers]
         {
-            bail!("no comparison matches '{text}'{}", near(text.as_str(), &names));
+            bail!("no comparison matches '{text}'{}", near(text.as_str(), &all));
         }
         Ok((found, missing))
     }
 }
 
 impl Entry {
-    /// The executors of the row.
     fn named(&self) -> Result<Vec<Executor>> {
         self.executors.iter().map(|name| name.parse().map_err(Error::msg)).collect()
     }
@@ -211,28 +194,21 @@ impl Entry {
 
     fn expand(
         &self,
-        known: Known<'_>,
+        names: &Names,
+        plan: &Plan,
         found: &mut Vec<Compare>,
         missing: &mut Vec<Wanted>,
     ) -> Result<()> {
         let baseline = self.baseline()?;
-        let find = |name: &String| case::find(known.cases, name).cloned().map(Arc::new);
-        let another = self.after.as_ref().map(find).transpose()?;
         for name in &self.cases {
-            let case = find(name)?;
+            let case = names.case(name)?;
             for guest in self.guests.as_deref().unwrap_or(&case.guests[..1]) {
                 for threads in &self.threads {
-                    for executor in self.subjects(&baseline, known, &case, guest, *threads)? {
-                        let of = self.of(&case, guest, executor, *threads, &baseline);
-                        let cell = |side| known.cell(&case, guest, side);
-                        match (cell(&of.subject), cell(&of.baseline)) {
-                            (Ok(subject), Ok(baseline)) => {
-                                let another = another.clone();
-                                found.push(Compare { of, subject, baseline, another });
-                            }
-                            (Err(reason), _) | (_, Err(reason)) => {
-                                missing.push(Wanted { of, reason });
-                            }
+                    for executor in self.subjects(&baseline, names, plan, case, guest, *threads)? {
+                        let of = self.of(case, guest, executor, *threads, &baseline);
+                        match names.obstacle(&of) {
+                            None => found.push(names.compare(&of)?),
+                            Some(reason) => missing.push(Wanted { of, reason }),
                         }
                     }
                 }
@@ -245,7 +221,8 @@ impl Entry {
     fn subjects(
         &self,
         baseline: &Baseline,
-        known: Known<'_>,
+        names: &Names,
+        plan: &Plan,
         case: &Case,
         guest: &str,
         threads: usize,
@@ -253,7 +230,7 @@ impl Entry {
         if !self.executors.is_empty() {
             return self.named();
         }
-        let cells = known.plan.cells.iter().filter(|cell| {
+        let cells = plan.cells.iter().filter(|cell| {
             cell.key.case == case.name
                 && cell.guest == guest
                 && cell.key.threads == threads
@@ -276,7 +253,7 @@ impl Entry {
                     });
                     own.min_by_key(|executor| preference(executor.strategy))
                 };
-                known.engines.iter().filter_map(best).collect()
+                names.engines.iter().filter_map(best).collect()
             }
             Baseline::Executor(other) => executors.filter(|executor| executor != other).collect(),
             Baseline::OneThread | Baseline::Unlimited | Baseline::Without(_) => executors.collect(),
@@ -317,16 +294,70 @@ impl Entry {
     }
 }
 
-impl Known<'_> {
-    /// The cell of one side, or the reason why it is unsupported.
-    fn cell(&self, case: &Arc<Case>, guest: &str, side: &Contender) -> Result<Cell, String> {
-        let Contender { executor, threads, .. } = side;
-        let engine = self.engines.iter().find(|engine| engine.id() == executor.engine);
-        let engine = engine.ok_or_else(|| format!("there is no {executor} in this build"))?;
-        match engine.support(executor.strategy) {
-            Support::Unsupported { reason } => Err(format!("{executor}: {reason}")),
-            _ if *threads > cores() => Err(crowded(*threads)),
-            _ => Ok(Cell::new(case, guest, engine, executor.strategy, *threads)),
-        }
+/// Resolves names to cells.
+pub struct Names {
+    pub(crate) cases: Vec<Arc<Case>>,
+    pub(crate) engines: Vec<Arc<dyn MeasuredEngine>>,
+}
+
+impl Names {
+    pub fn new(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Self {
+        let cases = cases.iter().cloned().map(Arc::new).collect();
+        Self { cases, engines: engines.to_vec() }
+    }
+
+    /// The cell of a key. Fails if a name is unknown here.
+    pub fn cell(&self, key: &CellKey) -> Result<Cell> {
+        let case = self.case(&key.case)?;
+        let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
+        let engine = engine.with_context(|| format!("this build has no engine {}", key.engine))?;
+        let guest = case.guests.iter().find(|guest| **guest == key.guest);
+        let guest = guest
+            .with_context(|| format!("the case {} has no guest {} here", key.case, key.guest))?;
+        Ok(Cell::new(case, guest, engine, key.strategy, key.threads))
+    }
+
+    fn case(&self, name: &str) -> Result<&Arc<Case>> {
+        let case = self.cases.iter().find(|case| case.name == name);
+        case.with_context(|| format!("there is no case {name} here"))
+    }
+
+    /// The comparison of two sides. Fails if a name is unknown here.
+    pub fn compare(&self, of: &Match) -> Result<Compare> {
+        let side = |side: &Contender| {
+            self.cell(&CellKey {
+                case: of.case.clone(),
+                guest: of.guest.clone(),
+                engine: side.executor.engine.clone(),
+                strategy: side.executor.strategy,
+                threads: side.threads,
+            })
+        };
+        let another = match &of.subject.means {
+            Means::After { case, .. } => Some(Arc::clone(self.case(case)?)),
+            _ => of.second.as_ref().map(|own| self.case(&own.case).cloned()).transpose()?,
+        };
+        Ok(Compare {
+            of: of.clone(),
+            subject: side(&of.subject)?,
+            baseline: side(&of.baseline)?,
+            another,
+        })
+    }
+
+    /// The reason why this build or machine cannot make a comparison.
+    fn obstacle(&self, of: &Match) -> Option<String> {
+        [&of.subject, &of.baseline].into_iter().find_map(
+            |Contender { executor, threads, .. }| {
+                let engine = self.engines.iter().find(|engine| engine.id() == executor.engine);
+                let Some(engine) = engine else {
+                    return Some(format!("there is no {executor} in this build"));
+                };
+                match engine.support(executor.strategy) {
+                    Support::Unsupported { reason } => Some(format!("{executor}: {reason}")),
+                    _ => (*threads > cores()).then(|| crowded(*threads)),
+                }
+            },
+        )
     }
 }

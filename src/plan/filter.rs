@@ -5,18 +5,15 @@ use std::collections::BTreeSet;
 use touchstone_executor::text;
 use touchstone_executor::text::similar;
 
-/// Most names in a message.
 const FEW: usize = 20;
 
 /// Selects names: by a regular expression, as in criterion, or by an exact name.
 #[derive(Debug, Clone, Default)]
 pub enum Filter {
-    /// Everything.
     #[default]
     All,
     /// Names that the expression matches anywhere.
     Pattern(regex::Regex),
-    /// Exactly this name.
     Exact(String),
 }
 
@@ -30,7 +27,6 @@ impl Filter {
     }
 
     /// The regular expression; `None` for everything.
-    #[must_use]
     pub fn text(&self) -> Option<String> {
         match self {
             Self::All => None,
@@ -39,7 +35,6 @@ impl Filter {
         }
     }
 
-    /// `true` if the name is selected.
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Self::All => true,

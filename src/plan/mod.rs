@@ -10,7 +10,7 @@ pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
 pub use cells::refusal;
 pub use cells::{Cell, Plan, crowded};
-pub use comparisons::{Compare, Rows, Wanted, default_rows};
+pub use comparisons::{Compare, Names, Rows, Wanted, default_rows};
 pub use filter::{Filter, near};
 
 use anyhow::{Result, ensure};

@@ -52,7 +52,6 @@ pub struct Arguments {
     pub replace: bool,
 }
 
-/// The named sampling budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum SamplingName {
     Full,

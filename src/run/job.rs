@@ -17,7 +17,6 @@ pub struct Job {
     pub compares: Vec<Compare>,
     /// Refusals that are known beforehand.
     pub refusals: Vec<Refusal>,
-    /// How to sample.
     pub budget: Budget,
     /// `true` if all engines share this process.
     pub in_process: bool,
@@ -28,7 +27,6 @@ pub struct Job {
 /// Numbers of cells or comparisons, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Measured and recorded.
     pub measured: usize,
     /// Left out, with a recorded reason.
     pub left_out: usize,

@@ -2,9 +2,9 @@
 //! few clean samples or an impossible scaling.
 
 use super::resume::Done as Finished;
-use super::{Came, Done, FromWorker, Job, Performer, Tally, Task, ToWorker};
+use super::{Came, Done, FromWorker, Job, Performer, Scope, Tally, Task, ToWorker};
 use crate::case::{Case, Guests, first_call};
-use crate::lab::VERY_LONG;
+use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status, worst};
@@ -33,11 +33,9 @@ pub struct Host<'a> {
 
 /// Receives the progress of a run.
 pub trait Observer {
-    /// A task begins.
     fn begins(&mut self, name: &str);
     /// The run has this many more tasks.
     fn more(&mut self, tasks: usize);
-    /// A message for the user.
     fn says(&mut self, sentence: &str);
 }
 
@@ -139,21 +137,18 @@ impl Run<'_> {
     }
 
     /// Runs unfinished tasks, in one process per engine and in random order.
-    fn pass(&mut self, process: u32, tasks: Vec<Task>) -> Result<()> {
+    fn pass(&mut self, process: u32, mut tasks: Vec<Task>) -> Result<()> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
-        let mut units: BTreeMap<String, BTreeMap<_, Vec<Task>>> = BTreeMap::new();
-        for task in tasks {
-            let is_done =
-                self.done.tasks.get(&task).is_some_and(|seen| seen.contains_key(&process));
-            if !is_done && !self.is_over(&task) {
-                let (engine, strategy, guest) = task.module();
-                let module = (strategy, guest.to_owned(), task.case().to_owned());
-                let unit = units.entry(engine.to_owned()).or_default();
-                unit.entry(module).or_default().push(task);
-            }
-        }
-        let units: Vec<Vec<Vec<Task>>> =
-            units.into_values().map(|unit| unit.into_values().collect()).collect();
+        tasks.retain(|task| {
+            let seen = self.done.tasks.get(task);
+            !seen.is_some_and(|seen| seen.contains_key(&process)) && !self.is_over(task)
+        });
+        tasks.sort_by(|a, b| (a.module(), a.case()).cmp(&(b.module(), b.case())));
+        let units = tasks.chunk_by(|a, b| a.engine() == b.engine()).map(|unit| {
+            let modules = unit.chunk_by(|a, b| (a.module(), a.case()) == (b.module(), b.case()));
+            modules.map(<[Task]>::to_vec).collect::<Vec<_>>()
+        });
+        let units: Vec<Vec<Vec<Task>>> = units.collect();
         let units = shuffled(units, &mut random);
         if self.job.in_process {
             let tasks: Vec<Task> =
@@ -212,34 +207,28 @@ impl Run<'_> {
             self.observer.begins(&format!("compiling for {}", task.module().0));
         }
         child.send(&told);
-        let (mut over, mut began) = (0, false);
-        let mut budget = None;
-        let mut deadline = Instant::now() + self.host.limit;
+        let (mut over, mut began, mut budget) = (0, false, None);
         let death = loop {
-            match child.receive(deadline) {
+            let limit = budget.map_or(self.host.limit, first_calls);
+            match child.receive(Instant::now() + limit) {
                 Ok(Heard::Message(FromWorker::Begins(place))) => {
                     if let Some(task) = tasks.get(place) {
                         self.observer.begins(&self.job.name(task));
                     }
                     (budget, began) = (None, true);
-                    deadline = Instant::now() + self.host.limit;
                 }
                 Ok(Heard::Message(FromWorker::Calls(place))) => {
                     budget = tasks.get(place).and_then(|task| self.budget(task));
-                    let limit = budget.map_or(self.host.limit, first_calls);
-                    deadline = Instant::now() + limit;
                 }
                 Ok(Heard::Message(FromWorker::Ended(place, done))) => {
                     let task = tasks.get(place).context("a worker finished an unknown task")?;
                     self.keep(process, task, *done)?;
-                    over = place + 1;
-                    budget = None;
-                    deadline = Instant::now() + self.host.limit;
+                    (over, budget) = (place + 1, None);
                 }
                 Ok(Heard::Ended(death)) => break death,
                 Ok(Heard::Silent) => {
                     child.kill()?;
-                    break Death::Time(budget.map_or(self.host.limit, first_calls));
+                    break Death::Time(limit);
                 }
                 Err(error) => {
                     self.observer.says(&format!("a worker cannot be understood: {error}"));
@@ -259,7 +248,7 @@ impl Run<'_> {
             return Ok(0);
         }
         anyhow::ensure!(began, "a worker {death} before its first task");
-        self.lost(task, &death, budget)?;
+        self.lost(process, task, &death, budget)?;
         Ok(over + 1)
     }
 
@@ -271,36 +260,36 @@ impl Run<'_> {
     }
 
     /// Records that a worker died during a task or was killed.
-    fn lost(&mut self, task: &Task, death: &Death, budget: Option<Duration>) -> Result<()> {
-        let name = self.job.name(task);
-        if let (Death::Time(took), Some(budget)) = (death, budget) {
-            let reason = format!(
-                "the first call on {} took longer than {:.1} s, and the case's budget for a call \
-                 is {:.3} s",
-                task.module().2,
-                took.as_secs_f64(),
-                budget.as_secs_f64()
-            );
-            let Some(refusal) = task.refusal(Status::OverBudget, reason) else { return Ok(()) };
-            // For any number of threads. Guests of a case do the same work: one that far exceeds
-            // the budget refuses all, unless another kept it.
-            let is_sibling = |other: &Task| {
-                let ((engine, strategy, _), case) = (other.module(), other.case());
-                (engine, strategy, case) == (task.module().0, task.module().1, task.case())
-            };
-            let guest = refusal.guest.filter(|_| self.done.tasks.keys().any(is_sibling));
-            return self.refuse(Refusal { threads: None, guest, ..refusal });
-        }
-        self.deaths += 1;
-        self.observer.says(&format!("{name}: the process that ran it {death}"));
-        let reason = format!("the process that ran it {death}");
-        match task.refusal(Status::Failed, reason) {
-            Some(refusal) => self.refuse(refusal),
-            None => {
-                self.broken.insert(task.clone(), Status::Failed);
-                Ok(())
-            }
-        }
+    fn lost(
+        &mut self,
+        process: u32,
+        task: &Task,
+        death: &Death,
+        budget: Option<Duration>,
+    ) -> Result<()> {
+        let (Death::Time(took), Some(budget)) = (death, budget) else {
+            self.deaths += 1;
+            let reason = format!("the process that ran it {death}");
+            let refused = Refused { status: Status::Failed, reason };
+            let refusal = Box::new(task.refused(refused, Scope::Cell));
+            return self.keep(process, task, Done::Refused { refusal });
+        };
+        let (engine, strategy, guest) = task.module();
+        let reason = format!(
+            "the first call on {guest} took longer than {:.1} s, and the case's budget for a call \
+             is {:.3} s",
+            took.as_secs_f64(),
+            budget.as_secs_f64()
+        );
+        let refused = Refused { status: Status::OverBudget, reason };
+        let refusal = task.refused(refused, Scope::Case);
+        // Guests of a case do the same work: one that far exceeds the budget refuses all, unless
+        // another kept it.
+        let is_sibling = |other: &Task| {
+            (other.module().0, other.module().1, other.case()) == (engine, strategy, task.case())
+        };
+        let guest = refusal.guest.filter(|_| self.done.tasks.keys().any(is_sibling));
+        self.refuse(Refusal { guest, ..refusal })
     }
 
     /// Records the outcome of a task.

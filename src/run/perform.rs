@@ -1,11 +1,11 @@
 //! Performs tasks in this process.
 
-use super::task::{Done, Names, Task};
+use super::task::{Done, Scope, Task};
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened, Refused, config_for};
-use crate::measure::{Caller, Crew, InBursts, Raw, Side, Work, measure, turns};
-use crate::plan::{Budget, Cell, Compare, Random, cores};
-use crate::record::{Contender, Means, Purpose, Refusal, Setup, Status};
+use crate::measure::{Caller, Crew, InBursts, Raw, Work, measure, turns};
+use crate::plan::{Budget, Cell, Compare, Names, Random, cores};
+use crate::record::{CellKey, Match, Means, Purpose, Setup};
 use crate::swap;
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -14,8 +14,7 @@ use touchstone_executor::{MeasuredEngine, RawCall, Support};
 
 /// Performs tasks, one after the other.
 pub struct Performer {
-    cases: Vec<Arc<Case>>,
-    engines: Vec<Arc<dyn MeasuredEngine>>,
+    names: Names,
     lab: Lab,
     budget: Budget,
     random: Random,
@@ -35,8 +34,7 @@ impl Performer {
         let most = cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
         let lab = Lab::new(guests, config_for(most.min(cores())));
         Ok(Self {
-            cases: cases.iter().cloned().map(Arc::new).collect(),
-            engines: engines.to_vec(),
+            names: Names::new(cases, engines),
             lab: lab.sharing_artifacts(artifacts)?,
             random: Random::new(budget.seed ^ u64::from(process).wrapping_mul(0x9e37_79b9)),
             budget,
@@ -45,9 +43,8 @@ impl Performer {
 
     /// Compiles the guests of some tasks' cells on all processors.
     pub fn compile_ahead(&mut self, tasks: &[Task]) {
-        let names = Names { cases: &self.cases, engines: &self.engines };
         let keys = tasks.iter().filter_map(|task| match task {
-            Task::Cell(key) => names.cell(key).ok(),
+            Task::Cell(key) => self.names.cell(key).ok(),
             Task::Compare(_) => None,
         });
         self.lab.compile_ahead(&keys.collect::<Vec<Cell>>());
@@ -56,61 +53,55 @@ impl Performer {
     /// Performs a task. `before_calls` runs when everything is loaded, just before the first call
     /// of the guest.
     pub fn perform(&mut self, task: &Task, before_calls: &mut dyn FnMut()) -> Done {
-        let names = Names { cases: &self.cases, engines: &self.engines };
-        match task {
-            Task::Cell(key) => {
-                let cell = match names.cell(key) {
-                    Ok(cell) => cell,
-                    Err(error) => return failed(task, &error),
-                };
-                self.cell(task, &cell, before_calls)
-            }
-            Task::Compare(of) => {
-                let done = names.compare(of).and_then(|compare| {
-                    before_calls();
-                    self.compare(&compare)
-                });
-                done.unwrap_or_else(|error| failed(task, &error))
-            }
-        }
+        let done = match task {
+            Task::Cell(key) => self.cell(key, before_calls),
+            Task::Compare(of) => self.names.compare(of).map_err(of_case).and_then(|compare| {
+                before_calls();
+                self.compare(&compare).map_err(of_case)
+            }),
+        };
+        done.unwrap_or_else(|(refused, scope)| Done::Refused {
+            refusal: Box::new(task.refused(refused, scope)),
+        })
     }
 
-    fn cell(&mut self, task: &Task, cell: &Cell, before_calls: &mut dyn FnMut()) -> Done {
-        if let Err(refused) = self.lab.load(cell) {
-            return refuse(task, refused, Scope::Module);
-        }
+    fn cell(
+        &mut self,
+        key: &CellKey,
+        before_calls: &mut dyn FnMut(),
+    ) -> Result<Done, (Refused, Scope)> {
+        let cell = self.names.cell(key).map_err(of_case)?;
+        self.lab.load(&cell).map_err(|refused| (refused, Scope::Module))?;
         before_calls();
-        let opened = match self.lab.open(cell) {
-            Ok(opened) => opened,
-            Err(refused) => return refuse(task, refused, Scope::Case),
-        };
-        match measure(cell, &opened, &self.budget) {
-            Ok(metrics) => Done::Measured { setup: Box::new(setup(cell, &opened)), metrics },
-            Err(error) => failed(task, &error),
-        }
+        let opened = self.lab.open(&cell).map_err(of_case)?;
+        let metrics = measure(&cell, &opened, &self.budget).map_err(of_case)?;
+        Ok(Done::Measured { setup: Box::new(setup(&cell, &opened)), metrics })
     }
 
     fn compare(&mut self, compare: &Compare) -> Result<Done> {
         self.lab.unload();
-        if compare.of.purpose == Purpose::Swap {
-            let seed = self.random.next_number();
-            let (mut subject, mut baseline) = swap::sides(&mut self.lab, compare, seed)?;
-            return self.in_turns(&mut subject, &mut baseline);
-        }
-        let mut subject = self.side(compare, &compare.of.subject, &compare.subject)?;
-        // Both sides are loaded separately, even if they are the same.
-        self.lab.unload();
-        let mut baseline = self.side(compare, &compare.of.baseline, &compare.baseline)?;
-        self.in_turns(&mut subject, &mut baseline)
-    }
-
-    fn in_turns(&mut self, subject: &mut dyn Side, baseline: &mut dyn Side) -> Result<Done> {
-        let (rounds, noisy) = turns(subject, baseline, &self.budget, &mut self.random)?;
+        let (mut subject, mut baseline) = match compare.of.purpose {
+            Purpose::Swap => {
+                let seed = self.random.next_number();
+                swap::sides(&mut self.lab, compare, seed)?
+            }
+            _ => {
+                let subject = self.side(compare, true)?;
+                // Both sides are loaded separately, even if they are the same.
+                self.lab.unload();
+                (subject, self.side(compare, false)?)
+            }
+        };
+        let (rounds, noisy) = turns(&mut subject, &mut baseline, &self.budget, &mut self.random)?;
         Ok(Done::Compared { rounds: rounds.into_iter().map(rounded).collect(), noisy })
     }
 
     /// One side of a comparison, its output checked.
-    fn side(&mut self, compare: &Compare, side: &Contender, cell: &Cell) -> Result<Crew> {
+    fn side(&mut self, compare: &Compare, is_subject: bool) -> Result<Crew> {
+        let (side, cell) = match is_subject {
+            true => (&compare.of.subject, &compare.subject),
+            false => (&compare.of.baseline, &compare.baseline),
+        };
         let opened = match side.means {
             Means::Limited => self.lab.limited().open(cell)?,
             _ => self.lab.open(cell)?,
@@ -151,55 +142,14 @@ impl Performer {
     }
 }
 
-/// One side of a comparison, opened by the performer of this process. Fails if the task is no
-/// comparison or the side is refused.
-pub fn perform_side(performer: &mut Performer, task: &Task, is_subject: bool) -> Result<Crew> {
-    let Task::Compare(of) = task else { anyhow::bail!("a cell has no sides") };
-    let names = Names { cases: &performer.cases, engines: &performer.engines };
-    let compare = names.compare(of)?;
-    match is_subject {
-        true => performer.side(&compare, &compare.of.subject, &compare.subject),
-        false => performer.side(&compare, &compare.of.baseline, &compare.baseline),
-    }
+/// One side of a comparison, opened by the performer of this process.
+pub fn perform_side(performer: &mut Performer, of: &Match, is_subject: bool) -> Result<Crew> {
+    let compare = performer.names.compare(of)?;
+    performer.side(&compare, is_subject)
 }
 
-/// The scope of a refusal.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// Every case on the guest.
-    Module,
-    /// The case, on any number of threads.
-    Case,
-    /// One cell.
-    Cell,
-}
-
-fn failed(task: &Task, error: &anyhow::Error) -> Done {
-    match error.downcast_ref::<Refused>() {
-        Some(refused) => refuse(task, refused.clone(), Scope::Case),
-        None => refuse(task, Refused::new(Status::Failed, format!("{error:#}")), Scope::Cell),
-    }
-}
-
-/// The refusal of a task. A failure concerns one cell; other reasons hold more widely.
-fn refuse(task: &Task, refused: Refused, scope: Scope) -> Done {
-    let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
-    let (engine, strategy, guest) = task.module();
-    let (case, threads) = match task {
-        Task::Cell(cell) => (cell.case.clone(), cell.threads),
-        Task::Compare(of) => (of.case.clone(), of.subject.threads),
-    };
-    Done::Refused {
-        refusal: Box::new(Refusal {
-            engine: engine.to_owned(),
-            strategy: Some(strategy),
-            guest: Some(guest.to_owned()),
-            case: (scope != Scope::Module).then_some(case),
-            threads: (scope == Scope::Cell).then_some(threads),
-            status: refused.status,
-            reason: refused.reason,
-        }),
-    }
+fn of_case(error: impl Into<Refused>) -> (Refused, Scope) {
+    (error.into(), Scope::Case)
 }
 
 /// The complete setup of an opened cell.

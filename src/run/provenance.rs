@@ -38,11 +38,7 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Pl
     }
 }
 
-/// First digits of the SHA-256 of a value as JSON.
-///
-/// # Errors
-///
-/// When JSON cannot hold it.
+/// First digits of the SHA-256 of a value as JSON. Fails if JSON cannot hold it.
 pub fn digest_of(value: &impl Serialize) -> Result<String> {
     Ok(digest(&serde_json::to_vec(value)?)[..DIGITS].to_owned())
 }
@@ -139,7 +135,6 @@ fn commit() -> String {
     }
 }
 
-/// The current time, RFC 3339 in UTC, to the second.
 pub fn now() -> String {
     jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default().to_string()
 }

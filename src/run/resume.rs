@@ -22,7 +22,6 @@ pub struct Done {
 }
 
 impl Done {
-    /// Adds a line.
     pub fn take(&mut self, line: &Line) {
         match line {
             Line::Observations(seen) => {
@@ -84,17 +83,21 @@ pub fn starting_again(part: &Path) -> String {
     )
 }
 
-/// Makes a job resume the last run of a file, if that was made on this machine, by this build, and
-/// in the same way. Returns the number of tasks that were done in some process.
+/// `true` if a run can continue an earlier one: that was made on this machine, by this build, of
+/// the same questions and in the same way.
+pub fn goes_on(before: &Header, ours: &Header) -> bool {
+    before.is_of_build(ours)
+        && before.sampling.name == ours.sampling.name
+        && before.sampling.in_process == ours.sampling.in_process
+        && before.works == ours.works
+        && before.questions == ours.questions
+}
+
+/// Makes a job resume the last run of a file, if it can. Returns the number of tasks that were done
+/// in some process.
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     let (header, lines) = runs.into_iter().next_back()?;
-    let ours = &job.header;
-    let same = header.is_of_build(ours)
-        && header.sampling.name == ours.sampling.name
-        && header.sampling.in_process == ours.sampling.in_process
-        && header.works == ours.works
-        && header.questions == ours.questions;
-    if !same {
+    if !goes_on(&header, &job.header) {
         return None;
     }
     job.budget.seed = header.sampling.seed;

@@ -1,13 +1,9 @@
 //! Tasks of worker processes, and their outcomes.
 
-use crate::case::Case;
-use crate::plan::{Cell, Compare};
-use crate::record::{CellKey, Contender, Match, Means, Metric, Refusal, Samples, Setup};
-use anyhow::{Context, Result};
+use crate::lab::Refused;
+use crate::record::{CellKey, Match, Metric, Refusal, Samples, Setup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use touchstone_executor::MeasuredEngine;
 
 /// A cell to measure or a comparison to make.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -35,7 +31,6 @@ impl Task {
         }
     }
 
-    /// The case.
     pub fn case(&self) -> &str {
         match self {
             Self::Cell(cell) => &cell.case,
@@ -43,31 +38,43 @@ impl Task {
         }
     }
 
-    /// The refusal of a cell; `None` for a comparison.
-    pub fn refusal(&self, status: crate::record::Status, reason: String) -> Option<Refusal> {
-        let Self::Cell(cell) = self else { return None };
-        Some(Refusal {
-            engine: cell.engine.clone(),
-            strategy: Some(cell.strategy),
-            guest: Some(cell.guest.clone()),
-            case: Some(cell.case.clone()),
-            threads: Some(cell.threads),
-            status,
-            reason,
-        })
+    /// Its refusal. A failure concerns one cell; other reasons hold more widely.
+    pub fn refused(&self, refused: Refused, scope: Scope) -> Refusal {
+        let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
+        let (engine, strategy, guest) = self.module();
+        let threads = match self {
+            Self::Cell(cell) => cell.threads,
+            Self::Compare(of) => of.subject.threads,
+        };
+        Refusal {
+            engine: engine.to_owned(),
+            strategy: Some(strategy),
+            guest: Some(guest.to_owned()),
+            case: (scope != Scope::Module).then(|| self.case().to_owned()),
+            threads: (scope == Scope::Cell).then_some(threads),
+            status: refused.status,
+            reason: refused.reason,
+        }
     }
+}
+
+/// The scope of a refusal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Every case on the guest.
+    Module,
+    /// The case, on any number of threads.
+    Case,
+    Cell,
 }
 
 /// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Done {
-    /// A cell was measured.
     Measured {
-        /// The effective setup.
         setup: Box<Setup>,
         metrics: BTreeMap<Metric, Samples>,
     },
-    /// A comparison was made.
     Compared {
         /// ns per call of subject and baseline by round.
         rounds: Vec<(f64, f64)>,
@@ -75,51 +82,7 @@ pub enum Done {
         noisy: Vec<usize>,
     },
     /// Refused or failed.
-    Refused { refusal: Box<Refusal> },
-}
-
-/// Resolves names to cells.
-pub struct Names<'a> {
-    pub cases: &'a [Arc<Case>],
-    pub engines: &'a [Arc<dyn MeasuredEngine>],
-}
-
-impl Names<'_> {
-    /// The cell of a key. Fails if a name is unknown here.
-    pub fn cell(&self, key: &CellKey) -> Result<Cell> {
-        let case = self.case(&key.case)?;
-        let engine = self.engines.iter().find(|engine| engine.id() == key.engine);
-        let engine = engine.with_context(|| format!("this build has no engine {}", key.engine))?;
-        let guest = case.guests.iter().find(|guest| **guest == key.guest);
-        let guest = guest
-            .with_context(|| format!("the case {} has no guest {} here", key.case, key.guest))?;
-        Ok(Cell::new(case, guest, engine, key.strategy, key.threads))
-    }
-
-    fn case(&self, name: &str) -> Result<&Arc<Case>> {
-        let case = self.cases.iter().find(|case| case.name == name);
-        case.with_context(|| format!("there is no case {name} here"))
-    }
-
-    pub(super) fn compare(&self, of: &Match) -> Result<Compare> {
-        let side = |side: &Contender| {
-            self.cell(&CellKey {
-                case: of.case.clone(),
-                guest: of.guest.clone(),
-                engine: side.executor.engine.clone(),
-                strategy: side.executor.strategy,
-                threads: side.threads,
-            })
-        };
-        let another = match &of.subject.means {
-            Means::After { case, .. } => Some(Arc::clone(self.case(case)?)),
-            _ => of.second.as_ref().map(|own| self.case(&own.case).cloned()).transpose()?,
-        };
-        Ok(Compare {
-            of: of.clone(),
-            subject: side(&of.subject)?,
-            baseline: side(&of.baseline)?,
-            another,
-        })
-    }
+    Refused {
+        refusal: Box<Refusal>,
+    },
 }

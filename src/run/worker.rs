@@ -13,7 +13,6 @@ use touchstone_executor::MeasuredEngine;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToWorker {
-    /// The sampling budget.
     pub budget: Budget,
     /// Number of the process within the run.
     pub process: u32,
@@ -21,7 +20,6 @@ pub struct ToWorker {
     pub probe_ns: u64,
     /// The private folder in which processes share artifacts.
     pub artifacts: PathBuf,
-    /// The tasks, in order.
     pub tasks: Vec<Task>,
     /// `true` to compile the guests first, on all processors.
     pub ahead: bool,
@@ -30,11 +28,9 @@ pub struct ToWorker {
 /// A message from a worker. Tasks have their index.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
-    /// A task begins.
     Begins(usize),
     /// Everything is loaded, and the first call follows.
     Calls(usize),
-    /// A task ended.
     Ended(usize, Box<Done>),
 }
 

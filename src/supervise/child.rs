@@ -1,22 +1,24 @@
 //! The parent's side: one child process.
 
-use super::death::occupied;
-use super::{CHILD, Death, Stop, lines};
+use super::Stop;
+use super::parent::{CHILD, receive, send};
+use crate::proc::kib;
 use anyhow::{Context, Result};
+use nix::sys::signal::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fmt;
 use std::io::BufReader;
 use std::marker::PhantomData;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// How often a child's memory is checked.
 const CHECK: Duration = Duration::from_millis(20);
 /// How often to check whether a child that closed its connection has ended.
 const POLL: Duration = Duration::from_millis(1);
@@ -40,6 +42,55 @@ pub fn this_program(arguments: &[&str]) -> Command {
     command
 }
 
+/// The end of a child, displayed as the predicate of a sentence about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Death {
+    Exit(i32),
+    /// Ended by this signal: `SIGSEGV`, or `signal 40` for one without a name.
+    Signal(String),
+    /// Killed for using more than this memory, bytes.
+    Memory(u64),
+    /// Killed for taking longer than this.
+    Time(Duration),
+    /// Killed because it closed its connection and did not end for several seconds.
+    Hung,
+}
+
+impl Death {
+    pub(super) fn of(status: ExitStatus) -> Self {
+        match status.signal() {
+            None => Self::Exit(status.code().unwrap_or_default()),
+            Some(number) => Self::Signal(match Signal::try_from(number) {
+                Ok(signal) => signal.to_string(),
+                Err(_) => format!("signal {number}"),
+            }),
+        }
+    }
+
+    pub fn is_success(&self) -> bool {
+        *self == Self::Exit(0)
+    }
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(code) => write!(f, "ended with exit code {code}"),
+            Self::Signal(name) => write!(f, "was killed by {name}"),
+            Self::Memory(bytes) => write!(f, "used more than {} MiB", bytes >> 20),
+            Self::Time(limit) => write!(f, "took longer than {} s", limit.as_secs_f64()),
+            Self::Hung => f.write_str("closed its connection and did not end"),
+        }
+    }
+}
+
+/// A process's own memory, bytes; 0 if the kernel does not report it.
+pub(super) fn occupied(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| kib(&status, name).unwrap_or(0);
+    (field("RssAnon") + field("RssShmem")) << 10
+}
+
 /// A child process that receives `T` and sends `F`.
 #[derive(Debug)]
 pub struct Child<T, F> {
@@ -53,10 +104,8 @@ pub struct Child<T, F> {
     sent: PhantomData<fn(T)>,
 }
 
-/// A result of listening.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<M> {
-    /// A message.
     Message(M),
     /// The child ended, or was killed for exceeding a limit, after its last message.
     Ended(Death),
@@ -87,7 +136,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
         let child =
             Self { process, stream, received, memory: None, death: None, stop, sent: PhantomData };
         let read = move || {
-            while let Some(message) = lines::receive(&mut reader).transpose() {
+            while let Some(message) = receive(&mut reader).transpose() {
                 if sender.send(message).is_err() {
                     break;
                 }
@@ -112,7 +161,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
     /// Sends a message. A child that has ended gets none, and [`Self::receive`] tells how it ended;
     /// one that does not read for five seconds gets a part.
     pub fn send(&self, message: &T) {
-        let _ = lines::send(&self.stream, message);
+        let _ = send(&self.stream, message);
     }
 
     /// Waits for the next message until the deadline. Fails if the child sends something other than

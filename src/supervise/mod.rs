@@ -11,14 +11,11 @@
 //! children from a handler of Ctrl-C.
 
 mod child;
-mod death;
-mod lines;
 mod parent;
 mod stop;
 #[cfg(test)]
 mod tests;
 
-pub use child::{Child, Heard, RUNNING, this_program};
-pub use death::Death;
+pub use child::{Child, Death, Heard, RUNNING, this_program};
 pub use parent::{CHILD, Parent};
 pub use stop::Stop;

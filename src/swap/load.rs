@@ -13,16 +13,7 @@ use std::time::{Duration, Instant};
 use touchstone_executor::Instance;
 
 /// A round of calls. The callers pause between rounds.
-const ROUND: RoundPlan = RoundPlan {
-    calls: 1,
-    batch: 1,
-    step: 1,
-    time: Duration::from_millis(50),
-    settles: false,
-    probes: false,
-};
-/// A round of one call of each caller.
-const ONE_CALL: RoundPlan = RoundPlan { time: Duration::ZERO, ..ROUND };
+const ROUND: RoundPlan = RoundPlan { time: Duration::from_millis(50), ..RoundPlan::ONE_CALL };
 
 /// Results of the callers while the module was replaced, and for as long without.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +33,13 @@ pub struct UnderLoad {
 }
 
 /// Makes threads call while the module is replaced, and then for the same time without
-/// replacements. The kinds alternate.
-///
-/// # Errors
-///
-/// [`Refused`] when a replacement cannot be loaded; another error when a thread cannot be
-/// started. Failed calls are counted, not errors.
-pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
+/// replacements. The kinds alternate. Fails with [`Refused`] if a replacement cannot be loaded;
+/// another error when a thread cannot be started. Failed calls are counted, not errors.
+pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad, Refused> {
     let place = Arc::new(Place {
         generation: AtomicU64::new(0),
         newest: Mutex::new((0, Arc::new(ready.load(0)?))),
-        seen: Mutex::new(Seen::nothing()?),
+        seen: Mutex::default(),
         ready,
     });
     let of_callers = Arc::clone(&place);
@@ -61,8 +48,8 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
     })?;
     let started = Instant::now();
     // Every caller uses the first module and, after the last replacement, the last one.
-    crew.round(ONE_CALL)?;
-    std::thread::scope(|scope| {
+    crew.round(RoundPlan::ONE_CALL)?;
+    std::thread::scope(|scope| -> Result<()> {
         let thread = std::thread::Builder::new().name("replacing".to_owned());
         let replacing = thread.spawn_scoped(scope, || place.replace(plan));
         let replacing = replacing.context("cannot start a thread")?;
@@ -70,14 +57,15 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad> {
             crew.round(ROUND)?;
         }
         replacing.join().map_err(|_| anyhow!("the replacing thread panicked"))??;
-        crew.round(ONE_CALL)
+        crew.round(RoundPlan::ONE_CALL)?;
+        Ok(())
     })?;
-    let swapping = place.take_seen()?;
+    let swapping = place.take_seen();
     let (took, started) = (started.elapsed(), Instant::now());
     while started.elapsed() < took {
         crew.round(ROUND)?;
     }
-    let still = place.take_seen()?;
+    let still = place.take_seen();
     Ok(UnderLoad {
         instances_taken: swapping.instances_taken,
         failed: swapping.failed + still.failed,
@@ -112,12 +100,12 @@ impl Place {
         Ok(())
     }
 
-    fn take_seen(&self) -> Result<Seen> {
-        Ok(std::mem::replace(&mut *self.seen.lock(), Seen::nothing()?))
+    fn take_seen(&self) -> Seen {
+        std::mem::take(&mut *self.seen.lock())
     }
 }
 
-/// Results of the callers.
+#[derive(Default)]
 struct Seen {
     times: Tails,
     instances_taken: u64,
@@ -126,19 +114,6 @@ struct Seen {
     first_problem: Option<String>,
 }
 
-impl Seen {
-    fn nothing() -> Result<Self> {
-        Ok(Self {
-            times: Tails::new()?,
-            instances_taken: 0,
-            failed: 0,
-            wrong: 0,
-            first_problem: None,
-        })
-    }
-}
-
-/// A thread that calls.
 struct Caller {
     /// An instance of the module of a generation.
     mine: Option<(Box<dyn Instance>, u64, Arc<Loaded>)>,

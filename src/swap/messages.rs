@@ -1,10 +1,9 @@
 //! The kinds of messages, and sending them by one method.
 
-use super::{LoadPlan, Method, file, load};
+use super::Method;
 use crate::case::{Case, Guests};
-use crate::lab::{Lab, Refused, checked_call, config_for};
-use crate::plan::cores;
-use std::path::Path;
+use crate::lab::{Lab, Refused, checked_call};
+use crate::measure::resident_kib;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Artifact, Config, ExportId, Instance, MeasuredEngine, Module, Strategy};
@@ -12,21 +11,14 @@ use touchstone_executor::{Artifact, Config, ExportId, Instance, MeasuredEngine, 
 /// A kind of message: a module, an input, and the expected answer.
 #[derive(Debug, Clone)]
 pub struct Kind {
-    /// The case.
     pub case: Arc<Case>,
-    /// The module.
     pub guest: GuestModule,
-    /// The input.
     pub input: Arc<[u8]>,
-    /// The expected answer.
     pub expected: Arc<[u8]>,
 }
 
-/// The two kinds of two cases, on the first guest of each.
-///
-/// # Errors
-///
-/// When a guest is missing or cannot be hosted, or an input cannot be made.
+/// The two kinds of two cases, on the first guest of each. Fails if a guest is missing or cannot be
+/// hosted, or an input cannot be made.
 pub fn kinds(cases: [&Arc<Case>; 2], guests: &mut Guests) -> anyhow::Result<Arc<[Kind; 2]>> {
     let mut kind = |case: &Arc<Case>| {
         let guest = guests.of_case(case, &case.guests[0])?;
@@ -52,7 +44,6 @@ impl Kind {
 /// The preparation of a method before the first message, shared by all threads.
 #[derive(Clone)]
 pub struct Ready {
-    /// The method.
     pub method: Method,
     /// The strategy of its instances.
     pub strategy: Strategy,
@@ -70,12 +61,8 @@ pub(super) struct Loaded {
 }
 
 impl Ready {
-    /// Compiles both modules, unless the lab has their artifacts, and probes the strategy on
-    /// each.
-    ///
-    /// # Errors
-    ///
-    /// When the engine does not support the method, or a module cannot be loaded.
+    /// Compiles both modules, unless the lab has their artifacts, and probes the strategy on each.
+    /// Fails if the engine does not support the method, or a module cannot be loaded.
     pub fn new(
         method: Method,
         engine: &Arc<dyn MeasuredEngine>,
@@ -99,24 +86,6 @@ impl Ready {
             config: lab.config().clone(),
             artifacts,
         })
-    }
-
-    /// Prepares a method for the kinds of messages of a file: see [`file`].
-    ///
-    /// # Errors
-    ///
-    /// When the file or a guest of it is wrong.
-    pub fn of_file(
-        method: Method,
-        engine: &Arc<dyn MeasuredEngine>,
-        given: Option<&Path>,
-        cases: &[Case],
-        guests: &mut Guests,
-    ) -> anyhow::Result<(LoadPlan, Result<Self, Refused>)> {
-        let plan = load(&file(given), cases)?;
-        let kinds = kinds(plan.kinds.each_ref(), guests)?;
-        let mut lab = Lab::new(guests.clone(), config_for(cores()));
-        Ok((plan.load, Self::new(method, engine, &kinds, &mut lab)))
     }
 
     /// Loads the module of a kind, and compiles it first if the method says so.
@@ -163,11 +132,8 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Loads what the method keeps, and sends a message of each kind.
-    ///
-    /// # Errors
-    ///
-    /// When a module cannot be loaded or gives a wrong answer.
+    /// Loads what the method keeps, and sends a message of each kind. Fails if a module cannot be
+    /// loaded or gives a wrong answer.
     pub fn new(ready: Ready) -> Result<Self, Refused> {
         let method = ready.method;
         let mut messages = Self { ready, live: [None, None], loaded: [None, None], last: 1 };
@@ -181,17 +147,12 @@ impl Messages {
     }
 
     /// The kind of the last message.
-    #[must_use]
     pub fn last(&self) -> usize {
         self.last
     }
 
-    /// Sends a message and compares the answer. Changes the module first if the last message was
-    /// of the other kind.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be loaded or the answer is wrong.
+    /// Sends a message and compares the answer. Changes the module first if the last message was of
+    /// the other kind. Fails if the module cannot be loaded or the answer is wrong.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
         self.turn_to(kind)?;
         match (&self.loaded[kind], &mut self.live[kind]) {
@@ -200,11 +161,8 @@ impl Messages {
         }
     }
 
-    /// Sends another message of a kind than its case has, as [`Self::send`] does.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Self::send`].
+    /// Sends another message of a kind than its case has, as [`Self::send`] does. Fails as
+    /// [`Self::send`].
     pub fn send_other(
         &mut self,
         kind: usize,
@@ -243,4 +201,29 @@ impl Messages {
         }
         Ok(())
     }
+}
+
+/// Number of swaps after which allocators have taken their arenas.
+const WARM: u64 = 1000;
+
+/// How often the memory is read after the first time.
+const LOOKS: u64 = 10;
+
+/// Makes `swaps` swaps, each with a message of the other kind, and reads the resident memory
+/// meanwhile: `look` gets the swaps so far and KiB. The first point is after 1000 swaps, or after a
+/// tenth of fewer than 10,000. Fails if a module cannot be loaded or an answer is wrong.
+pub fn soak(ready: Ready, swaps: u64, mut look: impl FnMut(u64, u64)) -> Result<(), Refused> {
+    let mut messages = Messages::new(ready)?;
+    let mut looks: Vec<u64> = (1..=LOOKS).map(|part| swaps * part / LOOKS).collect();
+    looks.insert(0, WARM.min(swaps / LOOKS));
+    looks.dedup();
+    let mut made = 0;
+    for next in looks {
+        while made < next {
+            messages.send(1 - messages.last())?;
+            made += 1;
+        }
+        look(made, resident_kib());
+    }
+    Ok(())
 }

@@ -49,11 +49,8 @@ impl Method {
         self >= Self::TwoLive
     }
 
-    /// The first of its strategies that the engine supports for both modules.
-    ///
-    /// # Errors
-    ///
-    /// [`Refused`] with the reason of the last one.
+    /// The first of its strategies that the engine supports for both modules. Fails with
+    /// [`Refused`] and the reason of the last one.
     pub fn strategy(
         self,
         engine: &dyn MeasuredEngine,

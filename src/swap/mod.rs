@@ -10,11 +10,9 @@ mod messages;
 mod method;
 mod plan;
 mod sides;
-mod soak;
 
 pub use load::{UnderLoad, under_load};
-pub use messages::{Kind, Messages, Ready, kinds};
+pub use messages::{Kind, Messages, Ready, kinds, soak};
 pub use method::Method;
-pub use plan::{LeftOut, LoadPlan, SwapPlan, engines, file, load};
+pub use plan::{Compares, LeftOut, LoadPlan, SwapPlan, engines, file, load};
 pub use sides::{random_order, sides};
-pub use soak::soak;

@@ -2,7 +2,7 @@
 
 use super::{Kind, Method};
 use crate::case::{self, Case};
-use crate::plan::{Cell, Compare, cores, refusal};
+use crate::plan::{Compare, Names, cores, refusal};
 use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Work, data};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -44,17 +44,13 @@ struct File {
 }
 
 /// The path of the messages: that of a given file, or of `benches/swap.toml` in the project.
-#[must_use]
 pub fn file(given: Option<&Path>) -> PathBuf {
     let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml");
     given.map_or_else(own, Path::to_owned)
 }
 
-/// Reads the file. It may name only `cases`.
-///
-/// # Errors
-///
-/// When the file cannot be read or is wrong; the message names it.
+/// Reads the file. It may name only `cases`. Fails if the file cannot be read or is wrong; the
+/// message names it.
 pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
     let file = data::read(path, "the swap plan")?;
     parse(file, cases).with_context(|| format!("the swap plan {} is invalid", path.display()))
@@ -85,7 +81,6 @@ fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
 pub type LeftOut = (Arc<dyn MeasuredEngine>, String);
 
 /// The engines whose modules are swapped, and those that are left out.
-#[must_use]
 pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>, Vec<LeftOut>) {
     let (mut engines, mut left_out) = (Vec::new(), Vec::new());
     for engine in all {
@@ -106,15 +101,22 @@ pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>
     (engines, left_out)
 }
 
+/// Comparisons, each with its method.
+pub type Compares = Vec<(Method, Compare)>;
+
 impl SwapPlan {
     /// The comparisons of one engine, each with its method: every method with the same messages
     /// sorted by kind, and with recompiling. Unsupported methods are refused with the reason.
-    #[must_use]
     pub fn compares(
         &self,
         engine: &Arc<dyn MeasuredEngine>,
         kinds: &[Kind; 2],
-    ) -> (Vec<(Method, Compare)>, Vec<Refusal>) {
+    ) -> Result<(Compares, Vec<Refusal>)> {
+        let [first, second] = self
+            .kinds
+            .each_ref()
+            .map(|case| Work { case: case.name.clone(), guest: case.guests[0].to_string() });
+        let names = Names { cases: self.kinds.to_vec(), engines: vec![Arc::clone(engine)] };
         let (mut compares, mut refusals) = (Vec::new(), Vec::new());
         let mut recompile = None;
         for method in Method::ALL {
@@ -130,40 +132,20 @@ impl SwapPlan {
             let subject = side(Means::Swap { method: method.to_string() });
             let sorted = side(Means::Sorted { method: method.to_string() });
             for baseline in std::iter::once(sorted).chain(recompile.clone()) {
-                compares.push((method, self.compare(engine, subject.clone(), baseline)));
+                let of = Match {
+                    purpose: Purpose::Swap,
+                    case: first.case.clone(),
+                    guest: first.guest.clone(),
+                    second: Some(second.clone()),
+                    subject: subject.clone(),
+                    baseline,
+                };
+                compares.push((method, names.compare(&of)?));
             }
             if method == Method::Recompile {
                 recompile = Some(subject);
             }
         }
-        (compares, refusals)
-    }
-
-    fn compare(
-        &self,
-        engine: &Arc<dyn MeasuredEngine>,
-        subject: Contender,
-        baseline: Contender,
-    ) -> Compare {
-        let [first, second] = &self.kinds;
-        let cell = |side: &Contender| {
-            Cell::new(first, &first.guests[0], engine, side.executor.strategy, side.threads)
-        };
-        let work =
-            |case: &Case| Work { case: case.name.clone(), guest: case.guests[0].to_string() };
-        let Work { case, guest } = work(first);
-        Compare {
-            subject: cell(&subject),
-            baseline: cell(&baseline),
-            another: Some(Arc::clone(second)),
-            of: Match {
-                purpose: Purpose::Swap,
-                case,
-                guest,
-                second: Some(work(second)),
-                subject,
-                baseline,
-            },
-        }
+        Ok((compares, refusals))
     }
 }

@@ -18,7 +18,6 @@ const BLOCK: u64 = 4;
 
 /// Kinds of messages in random order. Two of each four change the kind. One more message comes
 /// first, as the reference for the first change; the last one is of the same kind.
-#[must_use]
 pub fn random_order(random: &mut Random, messages: usize) -> Vec<usize> {
     let mut last = usize::from(random.coin());
     let mut order = vec![last];
@@ -34,12 +33,9 @@ pub fn random_order(random: &mut Random, messages: usize) -> Vec<usize> {
 /// Subject and baseline: the same messages by two methods, or by one method in random order
 /// and sorted by kind. The time of a call is that of one message, the mean of a block.
 ///
-/// Half of the messages in random order change the kind. For sorted messages no change is
-/// timed. A swap therefore takes twice the difference between the two times per message.
-///
-/// # Errors
-///
-/// When the engine does not support a method, or an answer is wrong.
+/// Half of the messages in random order change the kind. For sorted messages no change is timed. A
+/// swap therefore takes twice the difference between the two times per message. Fails if the engine
+/// does not support a method, or an answer is wrong.
 pub fn sides(lab: &mut Lab, compare: &Compare, seed: u64) -> Result<(Crew, Crew)> {
     let another = compare.another.as_ref().context("a swap needs a second kind of message")?;
     let kinds = kinds([&compare.subject.case, another], lab.guests())?;

@@ -10,6 +10,7 @@ mod json;
 mod karmem;
 mod kernels;
 mod layouts;
+mod link;
 #[path = "../fixtures/mocked.rs"]
 mod mocked;
 mod outputs;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 use touchstone::experiment::{
-    Asked, Host, Planned, Question, Ran, Said, Say, Session, Terms, Workload, run,
+    Ask, Asked, Host, Planned, Question, Ran, Said, Say, Session, Workload, run,
 };
 use touchstone::lab::Refused;
 use touchstone::plan::Filter;
@@ -64,24 +64,20 @@ impl Workload for Toy {
         })
     }
 
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        _terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> anyhow::Result<Result<(), Refused>> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { host, question, .. } = ask;
         ANSWERED.set(ANSWERED.get() + 1);
         let size = question.place.number("size").unwrap();
         if size == self.stops {
-            anyhow::bail!("as if it was killed");
+            host.stop.now();
+            return Ok(());
         }
         if size >= self.fails {
-            return Ok(Err(Refused { status: Status::Failed, reason: "too large".to_owned() }));
+            return Err(Refused { status: Status::Failed, reason: "too large".to_owned() });
         }
         let point = host.point(question.place.clone(), 0).value("time", size);
         say(Said::point(point.value("broken", u64::from(size == self.wrong))));
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn runs_here(&self) -> bool {
@@ -102,6 +98,7 @@ fn measure_as(folder: &Path, toy: &Toy, declaration: &str, asked: Asked) -> anyh
     let session = Session { experiments, engines: &[], worker: &[], asked, stop: &stop };
     let sampling = Sampling::untimed("toy", 1);
     let (ran, file) = run(session, sampling, &folder.join("toy.jsonl"), || Ok(()))?;
+    anyhow::ensure!(!ran.stopped, "as if it was killed");
     file.finish()?;
     Ok(ran)
 }
@@ -185,10 +182,12 @@ fn half_a_line_at_the_end_costs_no_more_than_its_answer() {
     std::fs::write(&part, &content[..content.len() - 9]).unwrap();
     let before = ANSWERED.get();
     measure(folder.path(), &TOY).unwrap();
-    // The line before it may be of the same answer.
+    // The line before it may be of the same answer. The new point replaces the old one.
     assert_eq!(ANSWERED.get() - before, 3);
-    let all = [(1, false), (2, false), (3, false), (4, false)];
+    let all = [(1, false), (2, false), (2, false), (3, false), (4, false)];
     assert_eq!(sizes(folder.path(), "toy.jsonl"), all);
+    let (book, _) = record::newest(folder.path().join("toy.jsonl"), "make toy").unwrap();
+    assert_eq!(book.points["toy"].measured().count(), 4);
 }
 
 #[test]

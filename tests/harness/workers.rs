@@ -207,7 +207,7 @@ fn a_worker_that_crashes_fails_its_cell_and_the_run_goes_on() {
     let (ran, reason) = one_bad_cell("crashing", 1);
     assert_eq!(reason, "the process that ran it was killed by SIGABRT");
     let name = "echo_from_guest/crashing_instance_reuse/1_threads";
-    assert_eq!(ran.told.said, [format!("{name}: {reason}")]);
+    assert_eq!(ran.told.said, [format!("{name} failed: {reason}")]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl<'a> Counter<'a> {
             let list: Vec<_> = counts.iter().map(words).collect();
             bail!("the counts differ: {}", list.join(", "));
         }
-        let file = self.metered.guests().file(guest)?;
+        let file = self.metered.guests().linked(case, guest)?;
         let bytes = (Metric::GuestBytes, file.bytes.len() as u64);
         let mut metrics = BTreeMap::from([(Metric::Operators, operators), bytes]);
         metrics.extend(warm.map(|warm| (Metric::WarmOperators, warm)));

@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 use touchstone::case::{Case, Guests};
 use touchstone::lab::{Lab, Opened};
 use touchstone::measure::{Caller, Work};
-use touchstone::plan::Cell;
+use touchstone::plan::{Cell, Names};
 use touchstone::record::{CellKey, Metric, Observations, Sample, Samples, Status};
-use touchstone::run::Names;
 use touchstone::supervise::{Child, Death, Heard, Parent};
 use touchstone::terminal::progress::Progress;
 use touchstone_executor::probe::thread_usage;
@@ -38,8 +37,7 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> 
     let parent = Parent::<Told, Observations>::join()?;
     let mut parent = parent.context("this is for the program's own use")?;
     let Some(Told { traced, cells }) = parent.hear()? else { return Ok(()) };
-    let cases: Vec<Arc<Case>> = cases.iter().cloned().map(Arc::new).collect();
-    let names = Names { cases: &cases, engines };
+    let names = Names::new(cases, engines);
     let mut lab = Lab::new(Guests::built(), Config::default()).without_times();
     if traced {
         trace::begin()?;

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone::lab::Refused;
 use touchstone::record::{Finding, Outcome};
-use touchstone::solo::{self, Asked, Limits};
-use touchstone::supervise::{Parent, Stop};
+use touchstone::solo::{self, Limits};
+use touchstone::supervise::Stop;
 use touchstone_executor::{Feature, MeasuredEngine};
 
 /// Limits of a probe under all strategies, far above what any takes.
@@ -29,22 +28,16 @@ pub fn probe_in_process(
     stop: &Stop,
 ) -> Result<Option<Finding>> {
     let question = Question { engine: engine.id().to_owned(), feature };
-    Ok(match solo::ask(&question, command, LIMITS, stop, |(): ()| {})? {
-        Asked::Answered(finding) => Some(finding),
-        Asked::Refused(Refused { reason, .. }) => {
-            Some(finding(engine, feature, one(Outcome::Failed, reason)))
-        }
-        Asked::Stopped => None,
-    })
+    solo::ask(&question, command, LIMITS, stop, |(): ()| {})
+        .or_else(|refused| Ok(Some(finding(engine, feature, one(Outcome::Failed, refused.reason)))))
 }
 
 /// Serves as such a process.
 pub fn serve(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
-    let parent = Parent::join()?.context("this process probes features for another one")?;
-    solo::serve(parent, |question: &Question, _: &mut dyn FnMut(())| {
+    solo::serve("feature", |question: &Question, _: &mut dyn FnMut(())| {
         let engine = crate::named(engines, &question.engine)?;
         let wanted = probes().into_iter().find(|probe| probe.feature == question.feature);
-        let findings = wanted.map(|wanted| probe(&**engine, &wanted)).transpose()?;
-        Ok(Ok(findings.context("a feature without a probe")?))
+        let wanted = wanted.context("a feature without a probe")?;
+        Ok(probe(&**engine, &wanted).context("a probe is no module")?)
     })
 }

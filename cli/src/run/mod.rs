@@ -27,6 +27,7 @@ use row::{Row, Wanted};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Source, Target};
+use touchstone::case::Library;
 use touchstone::run::seconds;
 use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
@@ -68,6 +69,11 @@ pub(super) struct Run {
     /// on every backend (needs the feature wizer)
     #[arg(long, value_name = "EXPORT")]
     init: Option<String>,
+    /// Answer the imports of the module NAME by the exports of this module, as in
+    /// `--link math=math.wasm`; repeat for more, each sees the ones before it. Such a library
+    /// imports the exports and the memory of the loaded module from `main` or `env`
+    #[arg(long, value_name = "NAME=FILE")]
+    link: Vec<Library>,
     /// Use this calling convention: substrate, input, bytes, plain, wasi or typed [default: guessed
     /// from the export's signature]
     #[arg(long)]
@@ -157,7 +163,7 @@ impl Run {
         let Some(file) = self.file.as_deref().filter(|_| !self.worker) else {
             return worker::serve().map(|()| Ended::Well);
         };
-        let source = Source::read(file, self.init.as_deref())?;
+        let source = Source::read(file, &self.link, self.init.as_deref())?;
         let Some(export) = target::export_to_call(self.call.as_deref(), &source.info) else {
             print(&print::exports(file, &source.info))?;
             bail!(target::no_export(&source.info));

@@ -75,7 +75,8 @@ pub(super) fn exports(file: &Path, info: &ModuleInfo) -> String {
 
 impl Shown<'_> {
     pub(super) fn head(&self) -> String {
-        let Target { file, guest, identity, init, export, signature, abi, .. } = self.target;
+        let Target { file, guest, identity, linked, init, export, signature, abi, .. } =
+            self.target;
         let Identity { bytes: size, is_packed, sha256 } = identity;
         let is_component = guest.info().component.is_some();
         let guessed = match self.target.guessed && !is_component {
@@ -84,6 +85,9 @@ impl Shown<'_> {
         };
         let init = init.as_ref().map_or_else(String::new, |(export, sha256)| {
             format!("\n  init        {}, SHA-256 afterwards {sha256}", harmless(export))
+        });
+        let linked = linked.as_ref().map_or_else(String::new, |(names, sha256)| {
+            format!("\n  linked      {}, SHA-256 afterwards {sha256}", harmless(names))
         });
         let constructors = self.target.constructed.as_ref().map_or_else(String::new, |called| {
             let names = harmless(&called.exports.join(", "));
@@ -107,7 +111,7 @@ impl Shown<'_> {
             }
         };
         format!(
-            "{} of {}\n  {} {size} bytes{}, SHA-256 {sha256}{init}{constructors}\n  convention  \
+            "{} of {}\n  {} {size} bytes{}, SHA-256 {sha256}{linked}{init}{constructors}\n  convention  \
              {abi}{guessed}\n  memory      {memory}\n  input       {}\n\n",
             self.style.bold(&harmless(export)),
             harmless(&file.display().to_string()),
@@ -179,6 +183,8 @@ impl Shown<'_> {
         let line = json!({
             "file": self.target.file.display().to_string(),
             "guest_sha256": self.target.identity.sha256,
+            "linked": self.target.linked.as_ref().map(|(names, _)| names),
+            "linked_sha256": self.target.linked.as_ref().map(|(_, sha256)| sha256),
             "init": self.target.init.as_ref().map(|(export, _)| export),
             "init_sha256": self.target.init.as_ref().map(|(_, sha256)| sha256),
             "constructors": self.target.constructed.as_ref().map(|called| &called.exports),

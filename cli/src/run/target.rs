@@ -9,7 +9,7 @@ use std::env::temp_dir;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchstone::case::init::{Constructed, constructed, initialized};
-use touchstone::case::{binary, digest, parse_hex};
+use touchstone::case::{Library, binary, digest, parse_hex};
 use touchstone::files::read_whole;
 use touchstone::inspect::Identity;
 use touchstone::plain;
@@ -17,7 +17,7 @@ use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
     DataType, FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, Open, deterministic,
-    imports, unpack,
+    imports, link, unpack,
 };
 use touchstone_executor::scratch::remedy;
 use touchstone_executor::text::name as shown_name;
@@ -38,6 +38,8 @@ pub(super) struct Target {
     pub(super) guest: GuestModule,
     wasm: Vec<u8>,
     pub(super) identity: Identity,
+    /// The names of linked libraries, and the SHA-256 of the linked module.
+    pub(super) linked: Option<(String, String)>,
     /// The export that pre-initialised the module, and the SHA-256 of the module afterwards.
     pub(super) init: Option<(String, String)>,
     pub(super) export: String,
@@ -72,7 +74,7 @@ impl Target {
 
     /// Fails if the file, the export, the convention or the input is invalid. Runs nothing.
     pub(super) fn find(run: &Run, source: Source, export: &str) -> Result<Self> {
-        let Source { file, identity, init, mut wasm, info } = source;
+        let Source { file, identity, linked, init, mut wasm, info } = source;
         let unusable = || format!("cannot use {}", file.display());
         // `--init` replaces constructors.
         let mut constructed = match init {
@@ -128,6 +130,7 @@ impl Target {
             guest,
             wasm,
             identity,
+            linked,
             init,
             export: export.to_owned(),
             effects: Effects {
@@ -179,24 +182,42 @@ impl Target {
 pub(super) struct Source {
     file: PathBuf,
     identity: Identity,
+    linked: Option<(String, String)>,
     init: Option<(String, String)>,
     wasm: Vec<u8>,
     pub(super) info: ModuleInfo,
 }
 
 impl Source {
-    /// Fails if the file cannot be read or cannot be hosted.
-    pub(super) fn read(file: &Path, init: Option<&str>) -> Result<Self> {
-        let bytes = read_whole(file)?;
+    /// Fails if a file cannot be read, or the module cannot be linked or hosted.
+    pub(super) fn read(file: &Path, libraries: &[Library], init: Option<&str>) -> Result<Self> {
         let unusable = || format!("cannot use {}", file.display());
-        let translated = binary(&bytes, file).with_context(unusable)?;
+        let bytes = read_whole(file)?;
+        let mut translated = binary(&bytes, file).with_context(unusable)?;
+        let identity = Identity::of(&translated);
+        let mut linked = None;
+        if !libraries.is_empty() {
+            let mut read = Vec::new();
+            for Library { name, file } in libraries {
+                let unusable = || format!("--link {name}={file} cannot be used");
+                let bytes = read_whole(Path::new(file)).with_context(unusable)?;
+                let wasm = binary(&bytes, Path::new(file)).with_context(unusable)?;
+                read.push((name.as_str(), wasm.into_owned()));
+            }
+            let libraries: Vec<_> = read.iter().map(|(name, wasm)| (*name, &wasm[..])).collect();
+            let wasm = link(&translated, &libraries).with_context(unusable)?;
+            let names = read.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            linked = Some((names, digest(&wasm)));
+            translated = wasm.into();
+        }
         let initialized = init.map(|export| initialized(&translated, export));
         let initialized = initialized.transpose().with_context(unusable)?;
         let wasm = unpack(initialized.as_deref().unwrap_or(&translated)).with_context(unusable)?;
         let info = ModuleInfo::read(&wasm).with_context(unusable)?;
         Ok(Self {
             file: file.to_owned(),
-            identity: Identity::of(&translated),
+            identity,
+            linked,
             init: init.map(str::to_owned).zip(initialized.as_deref().map(digest)),
             wasm: wasm.into_owned(),
             info,

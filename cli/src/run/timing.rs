@@ -10,7 +10,7 @@ use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::measure::{Caller, Crew, Work, turns};
 use touchstone::plan::{Budget, Random, near};
 use touchstone::record::{Comparison, Contender, Estimate, Executor, Match, Purpose, estimate};
-use touchstone::solo::{self, Asked, Limits};
+use touchstone::solo::{self, Limits};
 use touchstone::terminal::progress::Progress;
 
 /// Processes per combination: each has another address layout.
@@ -74,12 +74,11 @@ fn compare(
         };
         let time = workers.limits.compile.saturating_mul(2).saturating_add(LIMIT).min(2 * LIMIT);
         let limits = Limits { memory: workers.limits.memory, time };
-        let asked: Asked<Option<Comparison>> =
-            solo::ask(&workers.ask(task), Workers::command(), limits, &workers.stop, |_: Step| {})?;
-        match asked {
-            Asked::Answered(comparison) => all.extend(comparison),
-            Asked::Refused(refused) => return Ok(Some(Err(refused.into()))),
-            Asked::Stopped => return Ok(None),
+        let (ask, command) = (workers.ask(task), Workers::command());
+        match solo::ask::<_, Step, Option<Comparison>>(&ask, command, limits, &workers.stop, drop) {
+            Ok(Some(comparison)) => all.extend(comparison),
+            Ok(None) => return Ok(None),
+            Err(refused) => return Ok(Some(Err(refused.into()))),
         }
     }
     Ok(Some(times(&all, subject == *baseline)))

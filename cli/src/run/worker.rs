@@ -16,7 +16,6 @@ use touchstone::files::read_whole;
 use touchstone::lab::{Lab, Loaded, Refused};
 use touchstone::record::{Comparison, Executor};
 use touchstone::solo;
-use touchstone::supervise::Parent;
 use touchstone::terminal::complain;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -104,9 +103,7 @@ pub(super) type FromWorker = solo::FromProcess<Step, Option<Comparison>>;
 
 /// Serves as a worker.
 pub(super) fn serve() -> Result<()> {
-    let parent = Parent::<Ask, FromWorker>::join()?;
-    let parent = parent.context("--worker is for this program's own use")?;
-    solo::serve(parent, |ask, say| {
+    solo::serve("--worker", |ask, say| {
         let mut loader = Loader::new(ask)?;
         match &ask.task {
             Task::Call { engine, strategies } => {
@@ -121,12 +118,10 @@ pub(super) fn serve() -> Result<()> {
                         break;
                     }
                 }
-                Ok(Ok(None))
+                Ok(None)
             }
             Task::Time { subject, baseline, each, process } => {
-                let timed = timing::turn(&mut loader, subject, baseline, *each, *process);
-                let failed = |error| Refused::new(touchstone::record::Status::Failed, error);
-                Ok(timed.map(Some).map_err(failed))
+                Ok(Some(timing::turn(&mut loader, subject, baseline, *each, *process)?))
             }
         }
     })

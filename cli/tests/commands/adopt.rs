@@ -179,3 +179,45 @@ fn text_is_a_module_too() {
     let wrong = folder.file("wrong.wat", "(module\n  (func (export \"f\") i32.bad))");
     touchstone(&["run", &wrong, "--call", "f"]).refused(&["wrong.wat:2:22"]);
 }
+
+/// As `--preload` of Wasmtime does, on every engine.
+#[test]
+fn libraries_answer_imports() {
+    let folder = Folder::new();
+    let main = folder.file(
+        "main.wat",
+        r#"(module (import "math" "twice" (func $twice (param i32) (result i32)))
+             (import "text" "first" (func $first (result i32)))
+             (memory 1) (data (i32.const 8) "A")
+             (func (export "f") (result i32) (call $twice (call $first))))"#,
+    );
+    let math = r#"(module (func (export "twice") (param i32) (result i32)
+        (i32.add (local.get 0) (local.get 0))))"#;
+    let math = format!("math={}", folder.file("math.wat", math));
+    let text = r#"(module (import "env" "memory" (memory 1))
+        (func (export "first") (result i32) (i32.load8_u (i32.const 8))))"#;
+    let text = format!("text={}", folder.file("text.wat", text));
+    let lines = lines(&main, "f", &["--link", &math, "--link", &text]);
+    assert_eq!(engines(&lines, "returned"), all().iter().map(String::as_str).collect());
+    for line in &lines {
+        assert!(line["status"] == "unsupported" || line["output"] == "0x82000000", "{line}");
+        assert_eq!(line["linked"], "math, text");
+    }
+    let component = format!("math={}", folder.file("component.wat", "(component)"));
+    let other = format!("math={}", folder.file("other.txt", "nothing"));
+    for (libraries, words) in [
+        (vec!["math=/nope"], ["--link math=/nope cannot be used", "/nope"]),
+        (vec![&*other], ["cannot link 'math'", "not a WebAssembly module"]),
+        (vec![&*component], ["cannot link 'math'", "it is a component"]),
+        (vec![&*math, &*math], ["cannot be linked", "two of them are called 'math'"]),
+        (vec!["math"], ["'math' is not NAME=FILE", "--link"]),
+        (
+            vec![&*math, &*math.replacen("math=", "text=", 1)],
+            ["imports text.first as (func (result i32))", "does not export"],
+        ),
+    ] {
+        let options = libraries.iter().flat_map(|library| ["--link", library]);
+        let all: Vec<_> = ["run", &*main, "--call", "f"].into_iter().chain(options).collect();
+        touchstone(&all).refused(&words);
+    }
+}

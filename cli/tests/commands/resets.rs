@@ -234,8 +234,8 @@ fn what_there_is_not_is_said() {
     let folder = Folder::new();
     for (arguments, reason) in [
         (&["no_such_executor"][..], "no executor matches 'no_such_executor'"),
-        (&["--pages", "0"], "a call writes 1 to 16384 pages of 4 KiB, and not 0"),
-        (&["--pages", "16385"], "a call writes 1 to 16384 pages of 4 KiB, and not 16385"),
+        (&["--pages", "0"], "0 is not in 1..=16384"),
+        (&["--pages", "16385"], "16385 is not in 1..=16384"),
         (&["--pages", "9", "--drift", "tenth"], "a tenth of fewer than 10 pages is no page"),
         (&["--touch", "bit"], "invalid value 'bit' for '--touch <TOUCH>'"),
         (&["--place", "here"], "[possible values: contiguous, scattered]"),

@@ -98,7 +98,7 @@ impl Place {
         engine: &Arc<dyn MeasuredEngine>,
         load: LoadPlan,
     ) -> anyhow::Result<UnderLoad> {
-        swap::under_load(self.ready(Method::LoadArtifact, engine)?, load)
+        Ok(swap::under_load(self.ready(Method::LoadArtifact, engine)?, load)?)
     }
 }
 
@@ -249,7 +249,7 @@ fn compared(place: &mut Place, compare: &Compare) -> anyhow::Result<Vec<(f64, f6
 fn each_method_is_compared_with_sorted_messages_and_with_recompiling() {
     let mut place = Place::new();
     let engine = shared(&mock());
-    let (compares, refusals) = place.plan.compares(&engine, &place.kinds);
+    let (compares, refusals) = place.plan.compares(&engine, &place.kinds).unwrap();
     assert_eq!((compares.len(), refusals.len()), (9, 0));
     for (method, compare) in compares {
         let of = &compare.of;
@@ -277,7 +277,7 @@ fn a_method_that_cannot_be_had_is_refused_and_the_others_go_on() {
         "interpreted" | "pooling_tracked" => Support::Native,
         _ => Support::unsupported("not this one"),
     });
-    let (compares, refusals) = place.plan.compares(&shared(&engine), &place.kinds);
+    let (compares, refusals) = place.plan.compares(&shared(&engine), &place.kinds).unwrap();
     let strategies: Vec<String> = compares
         .iter()
         .filter(|(_, compare)| matches!(compare.of.baseline.means, Means::Sorted { .. }))
@@ -318,7 +318,7 @@ fn a_wrong_answer_a_trap_and_a_failure_are_errors_with_names() {
             let calls = calls.fetch_add(1, Ordering::SeqCst);
             if calls > 40 && call.input == [8] { bad.clone() } else { answer(call.input) }
         }));
-        let (compares, _) = place.plan.compares(&engine, &place.kinds);
+        let (compares, _) = place.plan.compares(&engine, &place.kinds).unwrap();
         let error = compared(&mut place, &compares[0].1).unwrap_err();
         let refused = error.downcast_ref::<Refused>().expect("a reason of its own");
         assert_eq!(refused.status, status, "{refused}");

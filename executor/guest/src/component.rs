@@ -130,12 +130,8 @@ impl ComponentInfo {
 }
 
 /// Validates a component and looks at it.
-///
-/// # Errors
-///
-/// When it does not validate.
 pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
-    let features = super::features::BASIC | WasmFeatures::COMPONENT_MODEL;
+    let features = super::features::BASIC | WasmFeatures::SIMD | WasmFeatures::COMPONENT_MODEL;
     let read = read_with(wasm, features);
     if let Err(Error::Invalid { .. }) = &read
         && read_with(wasm, features | WasmFeatures::GC_TYPES).is_ok()

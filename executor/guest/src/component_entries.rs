@@ -7,15 +7,13 @@
 //! state back.
 
 use super::component::ComponentInfo;
-use super::component_reset::{Added, EXPORT, next};
+use super::component_reset::{Added, EXPORT};
 use super::core_reset::{self, DRIVEN, StateCall};
+use super::patch::Patch;
+use crate::error::Result;
 use std::collections::HashMap;
 use wasm_encoder::{
-    BlockType, CanonicalFunctionSection, CanonicalOption, CodeSection, ComponentExportKind,
-    ComponentExportSection, ComponentTypeRef, ComponentTypeSection, ComponentValType, ConstExpr,
-    EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
-    ImportSection, InstanceSection, Module, ModuleArg, ModuleSection, PrimitiveValType,
-    TypeSection, ValType,
+    BlockType, CanonicalOption, ComponentTypeRef, ConstExpr, ExportKind, Function, ValType,
 };
 
 /// An exported function of the outermost component, as far as an entry of it has to know.
@@ -49,20 +47,12 @@ impl Lift {
         ty: u32,
         options: &[wasmparser::CanonicalOption],
     ) -> Option<Self> {
-        let known = |option: &wasmparser::CanonicalOption| {
-            Some(match option {
-                wasmparser::CanonicalOption::UTF8 => CanonicalOption::UTF8,
-                wasmparser::CanonicalOption::UTF16 => CanonicalOption::UTF16,
-                wasmparser::CanonicalOption::CompactUTF16 => CanonicalOption::CompactUTF16,
-                wasmparser::CanonicalOption::Memory(index) => CanonicalOption::Memory(*index),
-                wasmparser::CanonicalOption::Realloc(index) => CanonicalOption::Realloc(*index),
-                wasmparser::CanonicalOption::PostReturn(index) => {
-                    CanonicalOption::PostReturn(*index)
-                }
-                _ => return None,
-            })
+        use wasmparser::CanonicalOption::{CompactUTF16, Memory, PostReturn, Realloc, UTF8, UTF16};
+        let is_known = |option: &wasmparser::CanonicalOption| {
+            matches!(option, UTF8 | UTF16 | CompactUTF16 | Memory(_) | Realloc(_) | PostReturn(_))
         };
-        let options = options.iter().map(known).collect::<Option<_>>()?;
+        let options = options.iter().map(|option| is_known(option).then(|| (*option).into()));
+        let options = options.collect::<Option<_>>()?;
         Some(Self { function, core_function, ty, options })
     }
 
@@ -111,140 +101,93 @@ fn entry(place: usize) -> String {
     format!("{EXPORT}-e{place}")
 }
 
-impl Added<'_> {
+impl Added {
     /// Adds the entries of functions; `instances` are those of core modules with state.
-    pub(super) fn enter(&mut self, functions: &[Lifted], instances: &[u32]) {
+    pub(super) fn enter(&mut self, functions: &[Lifted], instances: &[u32]) -> Result<()> {
         let mut allocators: Vec<u32> =
             functions.iter().filter_map(|function| function.lift.allocator()).collect();
         allocators.sort_unstable();
         allocators.dedup();
-        let module = module(instances.len() as u32, allocators.len() as u32, functions);
-        self.component.section(&ModuleSection(&module));
-        let module = next(&mut self.counts.modules);
-        let resets = instances
-            .iter()
-            .map(|instance| self.core_function(*instance, core_reset::EXPORT))
-            .collect::<Vec<_>>();
-        let called = functions.iter().map(|function| function.lift.core_function);
-        let items = resets.into_iter().chain(allocators.iter().copied()).chain(called);
-        let items = items.enumerate().map(|(at, index)| (at.to_string(), ExportKind::Func, index));
-        let mut made = InstanceSection::new();
-        made.export_items(items.collect::<Vec<_>>());
-        let items = next(&mut self.counts.core_instances);
-        made.instantiate(module, [(DRIVEN, ModuleArg::Instance(items))]);
-        self.component.section(&made);
-        let instance = next(&mut self.counts.core_instances);
-        let mut added = |at: usize| self.core_function(instance, &at.to_string());
-        let own: Vec<u32> = (0..allocators.len() + functions.len()).map(&mut added).collect();
+        let module = module(instances.len(), allocators.len(), functions)?;
+        let reset = |instance: &u32| self.core_function(*instance, core_reset::EXPORT);
+        let mut given: Vec<u32> = instances.iter().map(reset).collect();
+        given.extend(&allocators);
+        given.extend(functions.iter().map(|function| function.lift.core_function));
+        let names: Vec<String> = (0..given.len()).map(|at| at.to_string()).collect();
+        let instance = self.instantiate(&module, &names, &given);
+        let own = names[instances.len()..].iter();
+        let own: Vec<u32> = own.map(|name| self.core_function(instance, name)).collect();
         let (own_allocators, own_functions) = own.split_at(allocators.len());
         let counts = self.core_function(instance, ENTERED);
-        let mut types = ComponentTypeSection::new();
-        let number = PrimitiveValType::U32.into();
-        types.function().params([] as [(&str, ComponentValType); 0]).result(Some(number));
-        self.component.section(&types);
-        let ty = next(&mut self.counts.types);
-        let mut lifted = CanonicalFunctionSection::new();
-        lifted.lift(counts, ty, [] as [CanonicalOption; 0]);
-        self.component.section(&lifted);
-        let counts = next(&mut self.counts.functions);
-        self.export(&entered(), counts);
+        let counts = self.lift_number(counts, []);
+        self.export(&entered(), counts, None);
         for (place, (function, own)) in functions.iter().zip(own_functions).enumerate() {
             let options = function.lift.options.iter().map(|option| match option {
                 CanonicalOption::Realloc(index) => {
-                    let at = allocators.iter().position(|allocator| allocator == index);
+                    let at = allocators.binary_search(index);
                     CanonicalOption::Realloc(at.map_or(*index, |at| own_allocators[at]))
                 }
                 option => *option,
             });
-            let mut lifted = CanonicalFunctionSection::new();
-            lifted.lift(*own, function.lift.ty, options.collect::<Vec<_>>());
-            self.component.section(&lifted);
-            let lifted = next(&mut self.counts.functions);
-            let mut exports = ComponentExportSection::new();
-            let kind = ComponentExportKind::Func;
-            exports.export(entry(place), kind, lifted, function.ascribed);
-            self.component.section(&exports);
-            self.counts.functions += 1;
+            let lifted = self.lift(*own, function.lift.ty, options);
+            self.export(&entry(place), lifted, function.ascribed);
         }
+        Ok(())
     }
 }
 
 /// Parameters and results of a function that makes room.
-const ALLOCATOR: ([ValType; 4], [ValType; 1]) = ([ValType::I32; 4], [ValType::I32]);
+const ALLOCATOR: (&[ValType], &[ValType]) = (&[ValType::I32; 4], &[ValType::I32]);
 
 /// A module that imports functions that reset, allocators and functions, by numbers, and
-/// exports allocators and functions that call these, by numbers as well.
-fn module(resets: u32, allocators: u32, functions: &[Lifted]) -> Module {
-    const RESET: u32 = 0;
-    const ALLOCATES: u32 = 1;
-    const NOTHING: u32 = 2;
-    const COUNTS: u32 = 3;
-    const FIRST: u32 = 4;
-    /// `true` if the state has been brought back for the call that comes or runs.
-    const IS_BACK: u32 = 0;
-    /// How many functions were entered so far.
-    const COUNT: u32 = 1;
-    let mut types = TypeSection::new();
-    types.ty().function([ValType::I32], [ValType::I32]);
-    types.ty().function(ALLOCATOR.0, ALLOCATOR.1);
-    types.ty().function([], []);
-    types.ty().function([], [ValType::I32]);
-    for function in functions {
-        types.ty().function(function.params.iter().copied(), function.results.iter().copied());
+/// exports allocators and functions that call these, by the same numbers.
+fn module(resets: usize, allocators: usize, functions: &[Lifted]) -> Result<Vec<u8>> {
+    let mut patch = Patch::empty()?;
+    let own = functions.iter().map(|function| (&*function.params, &*function.results));
+    let called: Vec<_> = std::iter::repeat_n(ALLOCATOR, allocators).chain(own).collect();
+    let number: &[ValType] = &[ValType::I32];
+    let imported = std::iter::repeat_n((number, number), resets).chain(called.iter().copied());
+    for (at, (params, results)) in imported.enumerate() {
+        patch.import(DRIVEN, &at.to_string(), params, results);
     }
-    // Type and number of parameters of what is called.
-    let allocator = (ALLOCATES, ALLOCATOR.0.len());
-    let params = functions.iter().map(|function| function.params.len());
-    let called: Vec<(u32, usize)> =
-        std::iter::repeat_n(allocator, allocators as usize).chain((FIRST..).zip(params)).collect();
-    let mut imports = ImportSection::new();
-    let types_called = called.iter().map(|(ty, _)| *ty);
-    let imported = std::iter::repeat_n(RESET, resets as usize).chain(types_called);
-    for (at, ty) in imported.enumerate() {
-        imports.import(DRIVEN, &at.to_string(), EntityType::Function(ty));
-    }
-    let mut globals = GlobalSection::new();
-    let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
-    globals.global(ty, &ConstExpr::i32_const(0));
-    globals.global(ty, &ConstExpr::i32_const(0));
-    let (mut defined, mut exports, mut bodies) =
-        (FunctionSection::new(), ExportSection::new(), CodeSection::new());
-    let bring_back = resets + called.len() as u32;
-    defined.function(NOTHING);
+    let zero = ConstExpr::i32_const(0);
+    // 1 if the state has been brought back for the call that comes or runs.
+    let is_back = patch.global(ValType::I32, &zero);
+    // How many functions were entered so far.
+    let count = patch.global(ValType::I32, &zero);
     let mut body = Function::new([]);
     let mut code = body.instructions();
-    code.global_get(IS_BACK).if_(BlockType::Empty).return_().end();
-    for reset in 0..resets {
+    code.global_get(is_back).if_(BlockType::Empty).return_().end();
+    for reset in 0..resets as u32 {
         code.i32_const(StateCall::Restore as i32).call(reset).drop();
     }
-    code.i32_const(1).global_set(IS_BACK).end();
-    bodies.function(&body);
-    for (at, (ty, params)) in (0..).zip(called) {
+    code.i32_const(1).global_set(is_back).end();
+    let ty = patch.ty(&[], &[]);
+    let bring_back = patch.function(ty, &body);
+    for (at, (params, results)) in called.into_iter().enumerate() {
         let mut body = Function::new([]);
         let mut code = body.instructions();
         code.call(bring_back);
         if at >= allocators {
             // The next entry is of another use.
-            code.i32_const(0).global_set(IS_BACK);
-            code.global_get(COUNT).i32_const(1).i32_add().global_set(COUNT);
+            code.i32_const(0).global_set(is_back);
+            code.global_get(count).i32_const(1).i32_add().global_set(count);
         }
-        for param in 0..params as u32 {
+        for param in 0..params.len() as u32 {
             code.local_get(param);
         }
-        code.call(resets + at).end();
-        bodies.function(&body);
-        defined.function(ty);
-        exports.export(&at.to_string(), ExportKind::Func, bring_back + 1 + at);
+        let imported = resets + at;
+        code.call(imported as u32).end();
+        let ty = patch.ty(params, results);
+        let function = patch.function(ty, &body);
+        patch.export(&imported.to_string(), ExportKind::Func, function);
     }
     let mut body = Function::new([]);
-    body.instructions().global_get(COUNT).end();
-    exports.export(ENTERED, ExportKind::Func, bring_back + bodies.len());
-    bodies.function(&body);
-    defined.function(COUNTS);
-    let mut module = Module::new();
-    module.section(&types).section(&imports).section(&defined).section(&globals);
-    module.section(&exports).section(&bodies);
-    module
+    body.instructions().global_get(count).end();
+    let ty = patch.ty(&[], number);
+    let function = patch.function(ty, &body);
+    patch.export(ENTERED, ExportKind::Func, function);
+    patch.finish()
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! Therefore each core module that defines a memory gets a distinct maximum size.
 
 use super::component::{ComponentInfo, CoreModule};
+use super::data;
 use super::info::{ALL_PAGES, MemoryLimits};
-use super::rewrite;
+use super::patch::Patch;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use touchstone_memory::InitialContent;
@@ -56,14 +57,14 @@ pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>>
     for ((module, memory), limits) in
         info.with_memory().zip(limits(info).map_err(Error::unhostable)?)
     {
-        let core = &wasm[module.bytes.clone()];
-        let changed = match fits(module, memory) {
-            true => rewrite::without_data_and_with(core, Some(limits))?,
-            false => rewrite::with_limits(core, limits)?,
-        };
-        changes.push((module.bytes.clone(), changed));
+        let mut patch = Patch::of(&wasm[module.bytes.clone()])?;
+        patch.set_memory(limits)?;
+        if fits(module, memory) {
+            data::leave_out(&mut patch)?;
+        }
+        changes.push((module.bytes.clone(), patch.finish()?));
     }
-    rewritten(wasm, 0, &changes, &|_, _| ())
+    rewritten(wasm, 0, &changes, &|_| Ok(Vec::new()))
 }
 
 /// The limits that the memories get, if what they contain after instantiation is known from
@@ -87,11 +88,7 @@ pub(super) fn known(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMe
     }
 }
 
-/// The limits that the memories get.
-///
-/// # Errors
-///
-/// Why a host cannot bring the memories along.
+/// The limits that the memories get, or why a host cannot bring the memories along.
 pub(super) fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>, String> {
     if let Some(reason) = info.unknown_content() {
         return Err(reason);
@@ -120,13 +117,13 @@ pub(super) fn limits(info: &ComponentInfo) -> Result<Vec<MemoryLimits>, String> 
 }
 
 /// The component with other modules in the places of some; all else is carried over
-/// byte for byte. `wasm` starts at `offset` of the outermost component. `add` is given each
-/// component at its end, with where it starts.
+/// byte for byte. `wasm` starts at `offset` of the outermost component. `added` gives the sections
+/// that are added at the end of the component that starts at a place.
 pub(super) fn rewritten(
     wasm: &[u8],
     offset: usize,
     changes: &[(Range<usize>, Vec<u8>)],
-    add: &dyn Fn(usize, &mut Component),
+    added: &dyn Fn(usize) -> Result<Vec<u8>>,
 ) -> Result<Vec<u8>> {
     let mut component = Component::new();
     // How deep inside nested ones; they are dealt with as a whole.
@@ -149,15 +146,16 @@ pub(super) fn rewritten(
         let data = if let Some((_, module)) = changes.iter().find(|(place, _)| *place == here) {
             module
         } else if id == ComponentSectionId::Component as u8 {
-            new = rewritten(old, here.start, changes, add)?;
+            new = rewritten(old, here.start, changes, added)?;
             &new
         } else {
             old
         };
         component.section(&RawSection { id, data });
     }
-    add(offset, &mut component);
-    Ok(component.finish())
+    let mut component = component.finish();
+    component.extend(added(offset)?);
+    Ok(component)
 }
 
 #[cfg(test)]

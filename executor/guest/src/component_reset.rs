@@ -5,15 +5,14 @@
 //! One function for all of them is not possible: a component must not be entered by a component
 //! that contains it, or that it contains.
 
-use super::component::{ComponentInfo, CoreModule};
+use super::component::{ComponentInfo, CoreModule, HEADER};
 use super::component_memory;
 use super::core_reset::{self, DRIVEN, HANDLE, RUN};
 use super::spaces::{Counts, Part};
 use crate::error::Result;
 use wasm_encoder::{
-    Alias, CanonicalFunctionSection, CanonicalOption, Component, ComponentAliasSection,
-    ComponentExportKind, ComponentExportSection, ComponentTypeSection, ExportKind, InstanceSection,
-    ModuleArg, ModuleSection, PrimitiveValType, ValType,
+    CanonicalOption, ComponentBuilder, ComponentExportKind, ComponentTypeRef, ExportKind,
+    ModuleArg, PrimitiveValType, ValType,
 };
 
 /// Names of added exports begin with this. Behind it stand the component instances inside
@@ -199,107 +198,105 @@ pub(super) fn resettable(wasm: &[u8], info: &ComponentInfo, data: Data) -> Resul
             changes.push((module.bytes.clone(), changed));
         }
     }
-    component_memory::rewritten(wasm, 0, &changes, &|start, component| {
-        if let Some(part) = info.parts.iter().find(|part| part.start == start) {
-            let mut added = Added { component, counts: part.counts };
-            added.add(info, part);
-            let functions = info.entered();
-            if start == 0 && !functions.is_empty() {
-                added.enter(functions, &info.stateful(part).collect::<Vec<_>>());
-            }
+    component_memory::rewritten(wasm, 0, &changes, &|start| {
+        let Some(part) = info.parts.iter().find(|part| part.start == start) else {
+            return Ok(Vec::new());
+        };
+        let mut added = Added { sections: ComponentBuilder::default(), first: part.counts };
+        added.add(info, part)?;
+        let functions = info.entered();
+        if start == 0 && !functions.is_empty() {
+            added.enter(functions, &info.stateful(part).collect::<Vec<_>>())?;
         }
+        Ok(added.sections.finish().split_off(HEADER.len()))
     })
 }
 
-/// A component to which sections are added at its end.
-pub(super) struct Added<'a> {
-    pub(super) component: &'a mut Component,
-    /// Lengths of its index spaces so far.
-    pub(super) counts: Counts,
+/// Sections that are added to a component, whose index spaces are so long before. An index that
+/// the builder returns begins at 0.
+pub(super) struct Added {
+    pub(super) sections: ComponentBuilder,
+    pub(super) first: Counts,
 }
 
-impl Added<'_> {
-    fn add(&mut self, info: &ComponentInfo, part: &Part) {
+impl Added {
+    fn add(&mut self, info: &ComponentInfo, part: &Part) -> Result<()> {
         if info.is_driven(part) {
             let instances: Vec<u32> = info.stateful(part).collect();
-            let function = self.drive(&instances, info.has_resources());
-            self.export(EXPORT, function);
+            let function = self.drive(&instances, info.has_resources())?;
+            self.export(EXPORT, function, None);
         }
         for (instance, nested) in &part.nested {
             for name in info.names(&info.parts[*nested]) {
-                let mut aliases = ComponentAliasSection::new();
                 let kind = ComponentExportKind::Func;
-                aliases.alias(Alias::InstanceExport { instance: *instance, kind, name: &name });
-                self.component.section(&aliases);
-                let function = next(&mut self.counts.functions);
-                self.export(&outer_name(*instance, &name), function);
+                let function = self.sections.alias_export(*instance, &name, kind);
+                let function = self.first.functions + function;
+                self.export(&outer_name(*instance, &name), function, None);
             }
         }
+        Ok(())
     }
 
-    pub(super) fn export(&mut self, name: &str, function: u32) {
-        let mut exports = ComponentExportSection::new();
-        exports.export(name, ComponentExportKind::Func, function, None);
-        self.component.section(&exports);
-        self.counts.functions += 1;
+    pub(super) fn export(&mut self, name: &str, function: u32, ty: Option<ComponentTypeRef>) {
+        self.sections.export(name, ComponentExportKind::Func, function, ty);
     }
 
     /// A function that calls those of the core instances.
-    fn drive(&mut self, instances: &[u32], handles: bool) -> u32 {
-        let driver = core_reset::driver(instances.len() as u32, handles);
-        self.component.section(&ModuleSection(&driver));
-        let driver = next(&mut self.counts.modules);
-        let mut driven: Vec<(String, ExportKind, u32)> = Vec::new();
-        for (index, instance) in instances.iter().enumerate() {
-            let function = self.core_function(*instance, core_reset::EXPORT);
-            driven.push((index.to_string(), ExportKind::Func, function));
-        }
+    fn drive(&mut self, instances: &[u32], handles: bool) -> Result<u32> {
+        let mut driven: Vec<u32> = instances
+            .iter()
+            .map(|instance| self.core_function(*instance, core_reset::EXPORT))
+            .collect();
+        let mut names: Vec<String> = (0..driven.len()).map(|at| at.to_string()).collect();
         if handles {
-            let mut types = ComponentTypeSection::new();
-            types.resource(ValType::I32, None);
-            self.component.section(&types);
-            let ty = next(&mut self.counts.types);
-            let mut functions = CanonicalFunctionSection::new();
-            functions.resource_new(ty).resource_drop(ty);
-            self.component.section(&functions);
-            for name in HANDLE {
-                let function = next(&mut self.counts.core_functions);
-                driven.push((name.to_owned(), ExportKind::Func, function));
-            }
+            let ty = self.first.types + self.sections.type_resource(None, ValType::I32, None);
+            driven.push(self.first.core_functions + self.sections.resource_new(ty));
+            driven.push(self.first.core_functions + self.sections.resource_drop(ty));
+            names.extend(HANDLE.map(str::to_owned));
         }
-        let mut made = InstanceSection::new();
-        made.export_items(driven);
-        let items = next(&mut self.counts.core_instances);
-        made.instantiate(driver, [(DRIVEN, ModuleArg::Instance(items))]);
-        self.component.section(&made);
-        let instance = next(&mut self.counts.core_instances);
+        let driver = core_reset::driver(instances.len() as u32, handles)?;
+        let instance = self.instantiate(&driver, &names, &driven);
         let run = self.core_function(instance, RUN);
-        let mut types = ComponentTypeSection::new();
-        types
-            .function()
-            .params([("call", PrimitiveValType::U32), ("handles", PrimitiveValType::U32)])
-            .result(Some(PrimitiveValType::U32.into()));
-        self.component.section(&types);
-        let ty = next(&mut self.counts.types);
-        let mut functions = CanonicalFunctionSection::new();
-        functions.lift(run, ty, [] as [CanonicalOption; 0]);
-        self.component.section(&functions);
-        next(&mut self.counts.functions)
+        let params = [("call", PrimitiveValType::U32), ("handles", PrimitiveValType::U32)];
+        Ok(self.lift_number(run, params))
+    }
+
+    /// An instance of a module that imports these core functions by these names.
+    pub(super) fn instantiate(&mut self, module: &[u8], names: &[String], given: &[u32]) -> u32 {
+        let module = self.first.modules + self.sections.core_module_raw(None, module);
+        let items = names.iter().zip(given);
+        let items = items.map(|(name, index)| (name.as_str(), ExportKind::Func, *index));
+        let items = self.sections.core_instantiate_exports(None, items.collect::<Vec<_>>());
+        let items = ModuleArg::Instance(self.first.core_instances + items);
+        let instance = self.sections.core_instantiate(None, module, [(DRIVEN, items)]);
+        self.first.core_instances + instance
     }
 
     /// An exported function of a core instance.
     pub(super) fn core_function(&mut self, instance: u32, name: &str) -> u32 {
-        let mut aliases = ComponentAliasSection::new();
-        aliases.alias(Alias::CoreInstanceExport { instance, kind: ExportKind::Func, name });
-        self.component.section(&aliases);
-        next(&mut self.counts.core_functions)
+        let kind = ExportKind::Func;
+        self.first.core_functions + self.sections.core_alias_export(None, instance, name, kind)
     }
-}
 
-/// The index of what is added to an index space.
-pub(super) fn next(count: &mut u32) -> u32 {
-    *count += 1;
-    *count - 1
+    /// The function of a core function with a `u32` as its result.
+    pub(super) fn lift_number<const N: usize>(
+        &mut self,
+        function: u32,
+        params: [(&str, PrimitiveValType); N],
+    ) -> u32 {
+        let (ty, mut encoder) = self.sections.type_function(None);
+        encoder.params(params).result(Some(PrimitiveValType::U32.into()));
+        self.lift(function, self.first.types + ty, [].into_iter())
+    }
+
+    pub(super) fn lift(
+        &mut self,
+        function: u32,
+        ty: u32,
+        options: impl ExactSizeIterator<Item = CanonicalOption>,
+    ) -> u32 {
+        self.first.functions + self.sections.lift_func(None, function, ty, options)
+    }
 }
 
 #[cfg(test)]

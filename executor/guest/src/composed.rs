@@ -2,7 +2,7 @@
 
 use crate::error::{Result, unhostable};
 use wasm_encoder::{ComponentBuilder, ComponentExportKind};
-use wasmparser::{ComponentExternalKind, Parser, Payload};
+use wasmparser::{Parser, Payload};
 
 /// A component that exports what `user` does. Each import of `user` is the export of that name of
 /// `provider`, which has an instance of its own inside.
@@ -55,13 +55,13 @@ impl Outside {
                     for import in section {
                         let import = import?;
                         let name = import.name.name.to_owned();
-                        outside.imports.push((name, kind(import.ty.kind())?));
+                        outside.imports.push((name, import.ty.kind().into()));
                     }
                 }
                 Payload::ComponentExportSection(section) if depth == 0 => {
                     for export in section {
                         let export = export?;
-                        outside.exports.push((export.name.name.to_owned(), kind(export.kind)?));
+                        outside.exports.push((export.name.name.to_owned(), export.kind.into()));
                     }
                 }
                 _ => {}
@@ -73,17 +73,6 @@ impl Outside {
     fn exports(&self, name: &str) -> bool {
         self.exports.iter().any(|(own, _)| own == name)
     }
-}
-
-fn kind(kind: ComponentExternalKind) -> Result<ComponentExportKind> {
-    Ok(match kind {
-        ComponentExternalKind::Module => ComponentExportKind::Module,
-        ComponentExternalKind::Func => ComponentExportKind::Func,
-        ComponentExternalKind::Type => ComponentExportKind::Type,
-        ComponentExternalKind::Instance => ComponentExportKind::Instance,
-        ComponentExternalKind::Component => ComponentExportKind::Component,
-        ComponentExternalKind::Value => return unhostable("it imports or exports a value"),
-    })
 }
 
 #[cfg(test)]

@@ -50,21 +50,26 @@ pub fn started_with(wasm: &[u8], exports: &[&str]) -> Result<Vec<u8>> {
         };
         called.push(index);
     }
-    let start = match called[..] {
-        [] => return Ok(wasm.to_vec()),
-        [only] => only,
+    start_with(&mut patch, &called);
+    patch.finish()
+}
+
+/// Lets these functions, by their indices in the new module, run at the start in this order.
+pub(super) fn start_with(patch: &mut Patch<'_>, functions: &[u32]) {
+    let start = match functions {
+        [] => return,
+        [only] => *only,
         _ => {
             let ty = patch.ty(&[], &[]);
             let mut body = Function::new([]);
-            for function in called {
-                body.instructions().call(function);
+            for function in functions {
+                body.instructions().call(*function);
             }
             body.instructions().end();
             patch.function(ty, &body)
         }
     };
     patch.start(start);
-    patch.finish()
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@ use super::data;
 use super::info::{ALL_PAGES, MemoryLimits};
 use super::patch::Patch;
 use crate::error::{Error, Result};
-use wasm_encoder::{
-    BlockType, ConstExpr, EntityType, ExportKind, Function, FunctionSection, ImportSection, Module,
-    RefType, TableType, TypeSection, ValType,
-};
+use wasm_encoder::{BlockType, ConstExpr, ExportKind, Function, RefType, TableType, ValType};
 
 /// Export that a module has more: `(i32) -> (i32)`, see [`StateCall`].
 pub const EXPORT: &str = "__touchstone_reset";
@@ -40,10 +37,6 @@ pub(super) struct Restored<'a> {
 
 /// The module with the function [`EXPORT`]. `tables`: whether it restores its tables, too;
 /// `limits`: other ones of its memory, which then comes with its content.
-///
-/// # Errors
-///
-/// When it has globals or tables of types that hosts here do not know.
 pub(super) fn resettable(
     wasm: &[u8],
     tables: bool,
@@ -61,10 +54,6 @@ pub(super) fn resettable(
 }
 
 /// Adds the function [`EXPORT`]; returns each restored global with the index of its shadow.
-///
-/// # Errors
-///
-/// When the module has globals or tables of types that hosts here do not know.
 pub(super) fn add_reset(patch: &mut Patch<'_>, restored: &Restored<'_>) -> Result<Vec<(u32, u32)>> {
     let unknown = |what: &str| Error::unhostable(format!("it has a {what} of an unknown type"));
     let layout = patch.layout();
@@ -170,32 +159,18 @@ pub(super) const RUN: &str = "run";
 /// Its own has a second parameter: how many handles to take and give back in descending
 /// order, where there are `handles`. If all handles up to that number were free, they are
 /// afterwards given out in ascending order again, as in a new table. It traps otherwise.
-pub(super) fn driver(functions: u32, handles: bool) -> Module {
-    const ONE: u32 = 0;
-    const NO_RESULT: u32 = 1;
-    const TWO: u32 = 2;
-    let mut types = TypeSection::new();
-    types.ty().function([ValType::I32], [ValType::I32]);
-    types.ty().function([ValType::I32], []);
-    types.ty().function([ValType::I32, ValType::I32], [ValType::I32]);
-    let mut imports = ImportSection::new();
+pub(super) fn driver(functions: u32, handles: bool) -> Result<Vec<u8>> {
+    const NUMBER: &[ValType] = &[ValType::I32];
+    let mut patch = Patch::empty()?;
     for index in 0..functions {
-        imports.import(DRIVEN, &index.to_string(), EntityType::Function(ONE));
+        patch.import(DRIVEN, &index.to_string(), NUMBER, NUMBER);
     }
-    let (take, give) = (functions, functions + 1);
-    if handles {
-        imports.import(DRIVEN, HANDLE[0], EntityType::Function(ONE));
-        imports.import(DRIVEN, HANDLE[1], EntityType::Function(NO_RESULT));
-    }
-    let own = if handles { functions + 2 } else { functions };
-    let mut defined = FunctionSection::new();
-    defined.function(TWO);
-    let mut exports = wasm_encoder::ExportSection::new();
-    exports.export(RUN, ExportKind::Func, own);
     let mut body = Function::new([(1, ValType::I32)]);
     let mut code = body.instructions();
     if handles {
         const COUNT: u32 = 2;
+        let take = patch.import(DRIVEN, HANDLE[0], NUMBER, NUMBER);
+        let give = patch.import(DRIVEN, HANDLE[1], NUMBER, &[]);
         code.block(BlockType::Empty).local_get(1).i32_eqz().br_if(0);
         code.loop_(BlockType::Empty).i32_const(0).call(take).drop();
         code.local_get(COUNT).i32_const(1).i32_add().local_tee(COUNT);
@@ -209,9 +184,8 @@ pub(super) fn driver(functions: u32, handles: bool) -> Module {
         code.local_get(0).call(function).i32_or();
     }
     code.end();
-    let mut bodies = wasm_encoder::CodeSection::new();
-    bodies.function(&body);
-    let mut module = Module::new();
-    module.section(&types).section(&imports).section(&defined).section(&exports).section(&bodies);
-    module
+    let ty = patch.ty(&[ValType::I32; 2], NUMBER);
+    let run = patch.function(ty, &body);
+    patch.export(RUN, ExportKind::Func, run);
+    patch.finish()
 }

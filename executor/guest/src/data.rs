@@ -13,10 +13,6 @@ use wasm_encoder::{ConstExpr, DataCountSection, DataSection, Instruction, Sectio
 use wasmparser::{DataKind, Operator, Parser, Payload};
 
 /// Leaves out the content of active segments.
-///
-/// # Errors
-///
-/// When the module cannot be read.
 pub(super) fn leave_out(patch: &mut Patch<'_>) -> Result<()> {
     let wasm = patch.original();
     let named = named(wasm)?;

@@ -23,10 +23,6 @@ pub fn entry(export: &str) -> String {
 
 /// The module with entries that bring back these globals, and with the function that saves them
 /// ([`StateCall::Save`](super::StateCall::Save)).
-///
-/// # Errors
-///
-/// When it has globals of types that hosts here do not know.
 pub(super) fn with_entries(wasm: &[u8], globals: &[u32]) -> Result<Vec<u8>> {
     let mut patch = Patch::of(wasm)?;
     // The host sees to the memory.

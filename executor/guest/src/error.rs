@@ -1,5 +1,6 @@
 //! Reasons why bytes are no usable guest.
 
+use crate::text;
 use std::fmt;
 use wasmparser::BinaryReaderError;
 
@@ -35,6 +36,9 @@ pub enum Error {
         /// The feature or the limit.
         reason: String,
     },
+    /// Modules cannot be linked.
+    #[error("{0}")]
+    Link(Box<LinkError>),
     /// A segment does not fit, so every instantiation traps.
     #[error("the guest traps when it is instantiated: {0}")]
     Segment(SegmentTrap),
@@ -44,6 +48,52 @@ impl Error {
     /// The module needs what nobody here has, for this reason.
     pub fn unhostable(reason: impl Into<String>) -> Self {
         Self::Unhostable { reason: reason.into() }
+    }
+}
+
+/// Modules cannot become one. Modules in messages are `the main module` and `the library 'NAME'`,
+/// types have the text format.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// A library cannot be linked to any module.
+    #[error("cannot link '{name}': {error}")]
+    Library {
+        /// The name that its exports are imported from.
+        name: String,
+        /// The defect.
+        error: Error,
+    },
+    /// A module lacks an export that another one imports, or has it with another type.
+    #[error(
+        "{importer} imports {import} as {wanted}, which {exporter} {}{}",
+        found.as_ref().map_or("does not export".to_owned(), |found| format!("has as {found}")),
+        text::near(near)
+    )]
+    Import {
+        /// The module that imports it.
+        importer: String,
+        /// The import, as `module.name`.
+        import: String,
+        /// The imported type.
+        wanted: String,
+        /// The module that is to export it.
+        exporter: String,
+        /// The type that it has there, if there is one.
+        found: Option<String>,
+        /// Otherwise names of exports that resemble it, the closest first.
+        near: Vec<String>,
+    },
+    /// The modules do not fit together.
+    #[error("the modules cannot be linked: {reason}")]
+    Unlinkable {
+        /// The obstacle.
+        reason: String,
+    },
+}
+
+impl From<LinkError> for Error {
+    fn from(error: LinkError) -> Self {
+        Self::Link(Box::new(error))
     }
 }
 

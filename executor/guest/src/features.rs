@@ -5,9 +5,10 @@ use crate::error::{Result, unhostable};
 use crate::feature::{Feature, Features};
 use wasmparser::{Validator, WasmFeatures};
 
-/// Features that are always on: WebAssembly 2.0 without references to the host's objects, which the
-/// validator counts among the types of the garbage collector.
-pub(super) const BASIC: WasmFeatures = WasmFeatures::WASM2.difference(WasmFeatures::GC_TYPES);
+/// Features that are always on: WebAssembly 2.0 without vectors, and without references to the
+/// host's objects, which the validator counts among the types of the garbage collector.
+pub(super) const BASIC: WasmFeatures =
+    WasmFeatures::WASM2.difference(WasmFeatures::GC_TYPES).difference(WasmFeatures::SIMD);
 
 /// The validator's flags of a feature.
 const fn flags(feature: Feature) -> WasmFeatures {
@@ -45,11 +46,7 @@ pub(super) fn is_valid(wasm: &[u8], features: Features) -> bool {
 }
 
 /// Validates a module and returns the features that it needs for it: of a module that is valid
-/// without any, none. [`Feature::Vectors`] is not told here.
-///
-/// # Errors
-///
-/// When no feature makes it valid.
+/// without any, none.
 pub(super) fn needed(wasm: &[u8]) -> Result<Features> {
     let needed = validated(wasm)?;
     if !needed.has(Feature::GarbageCollection) {
@@ -65,17 +62,19 @@ pub(super) fn needed(wasm: &[u8]) -> Result<Features> {
 
 /// The features that the validator asks for.
 fn validated(wasm: &[u8]) -> Result<Features> {
-    let validate = |features: WasmFeatures| {
-        Validator::new_with_features(features).validate_all(wasm).map(drop)
+    let validate = |features: Features| {
+        Validator::new_with_features(validated_with(features)).validate_all(wasm).map(drop)
     };
-    let Err(error) = validate(BASIC) else { return Ok(Features::NONE) };
-    // The usual feature first: each try takes as long as the module is large.
-    let references = Features::NONE.with(Feature::HostReferences);
-    if validate(validated_with(references)).is_ok() {
-        return Ok(references);
+    let Err(error) = validate(Features::NONE) else { return Ok(Features::NONE) };
+    // The usual features first: each try takes as long as the module is large.
+    let (vectors, references) = (Feature::Vectors, Feature::HostReferences);
+    for usual in [Features::NONE.with(vectors), Features::NONE.with(references)] {
+        if validate(usual).is_ok() {
+            return Ok(usual);
+        }
     }
     let mut needed: Features = Feature::ALL.into_iter().collect();
-    if let Err(further) = validate(validated_with(needed)) {
+    if let Err(further) = validate(needed) {
         // Behind the first use of a feature, the first error is that the feature is off.
         let behind = further.offset() > error.offset();
         return Err(if behind { further } else { error }.into());
@@ -83,7 +82,7 @@ fn validated(wasm: &[u8]) -> Result<Features> {
     // The last ones are the least usual: a module that is valid without them does not use them.
     for feature in Feature::ALL.into_iter().rev() {
         let fewer = needed.without(feature);
-        if validate(validated_with(fewer)).is_ok() {
+        if validate(fewer).is_ok() {
             needed = fewer;
         }
     }
@@ -91,10 +90,6 @@ fn validated(wasm: &[u8]) -> Result<Features> {
 }
 
 /// Checks that a module with these features can be hosted.
-///
-/// # Errors
-///
-/// When one of them cannot.
 pub(super) fn hostable(features: Features) -> Result<Features> {
     let refused = |feature: Feature| Some((feature, feature.refusal()?));
     match features.iter().find_map(refused) {
@@ -118,7 +113,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "reads text: slow")]
     fn each_feature_is_named_and_no_other_one() {
         for (text, feature) in [
-            ("(module (func (drop (v128.const i64x2 1 2))))", None),
+            ("(module (func (drop (v128.const i64x2 1 2))))", Some(Feature::Vectors)),
             ("(module (table 1 externref))", Some(Feature::HostReferences)),
             ("(module (func (param externref)))", Some(Feature::HostReferences)),
             ("(module (func (drop (ref.null extern))))", Some(Feature::HostReferences)),
@@ -137,11 +132,6 @@ mod tests {
             ("(module (memory i64 1))", Some(Feature::Memory64)),
             ("(module (table i64 1 funcref))", Some(Feature::Memory64)),
             (
-                "(module (func (param v128) (result v128)
-                   (i8x16.relaxed_swizzle (local.get 0) (local.get 0))))",
-                Some(Feature::RelaxedVectors),
-            ),
-            (
                 "(module (type $t (func)) (func (param (ref $t)) (call_ref $t (local.get 0))))",
                 Some(Feature::FunctionReferences),
             ),
@@ -156,10 +146,6 @@ mod tests {
                 Some(Feature::ExtendedConst),
             ),
             (
-                "(module (global $a v128 (v128.const i64x2 1 2)) (global v128 (global.get $a)))",
-                Some(Feature::ExtendedConst),
-            ),
-            (
                 "(module (func $f) (global $a funcref (ref.func $f)) (table 1 funcref)
                    (global (mut funcref) (global.get $a))
                    (elem (i32.const 0) funcref (global.get $a)))",
@@ -168,6 +154,21 @@ mod tests {
         ] {
             let expected = feature.map_or_else(String::new, |feature| feature.to_string());
             assert_eq!(of(text).unwrap(), expected, "{text}");
+        }
+        for (text, feature) in [
+            (
+                "(module (func (param v128) (result v128)
+                   (i8x16.relaxed_swizzle (local.get 0) (local.get 0))))",
+                Feature::RelaxedVectors,
+            ),
+            (
+                "(module (global $a v128 (v128.const i64x2 1 2)) (global v128 (global.get $a)))",
+                Feature::ExtendedConst,
+            ),
+            ("(module (func (param externref v128)))", Feature::HostReferences),
+        ] {
+            let both = Features::NONE.with(Feature::Vectors).with(feature);
+            assert_eq!(of(text).unwrap(), both.to_string(), "{text}");
         }
     }
 

@@ -1,7 +1,6 @@
 //! Static inspection of a module: its imports and exports, and the state that it can
 //! change.
 
-use super::change::Changeable;
 use super::component::{self, ComponentInfo};
 use super::supplied::Supplied;
 use super::{features, read};
@@ -56,8 +55,7 @@ pub struct ModuleInfo {
     /// `true` if any instruction writes many bytes of the memory: `memory.copy`, `memory.fill` or
     /// `memory.init`. Compilers make them calls of the runtime.
     pub writes_in_bulk: bool,
-    /// Features that it needs to be valid. Vectors: an instruction that works on them, a
-    /// parameter, result, local or global that is one.
+    /// Features that it needs to be valid.
     pub features: Features,
     /// Properties of a component; `None` for a core module.
     pub component: Option<ComponentInfo>,
@@ -190,16 +188,8 @@ impl ModuleInfo {
     ///
     /// When the bytes are neither, do not validate, or use an unsupported feature.
     pub fn read(wasm: &[u8]) -> Result<Self> {
-        if !wasm.starts_with(b"\0asm") {
-            return Err(Error::NotAModule { reason: describe(wasm) });
-        }
-        if wasm.starts_with(component::HEADER) {
+        if is_component(wasm)? {
             return component::read(wasm);
-        }
-        if let Some(Ok(Payload::Version { encoding: wasmparser::Encoding::Component, .. })) =
-            Parser::new(0).parse_all(wasm).next()
-        {
-            return unhostable("it is a component of a version that is not known here");
         }
         read::inspect(wasm, features::hostable(features::needed(wasm)?)?)
     }
@@ -213,14 +203,23 @@ impl ModuleInfo {
         if !wasm.starts_with(CORE) {
             return Ok(Features::NONE);
         }
-        let needed = features::needed(wasm)?;
-        Ok(read::inspect(wasm, needed).map_or(needed, |info| info.features))
+        features::needed(wasm)
     }
+}
 
-    /// The state that the module can change.
-    #[must_use]
-    pub fn changeable(&self) -> Changeable {
-        Changeable::of(self)
+/// `true` for a component, `false` for a core module.
+pub(super) fn is_component(wasm: &[u8]) -> Result<bool> {
+    if !wasm.starts_with(b"\0asm") {
+        return Err(Error::NotAModule { reason: describe(wasm) });
+    }
+    if wasm.starts_with(component::HEADER) {
+        return Ok(true);
+    }
+    match Parser::new(0).parse_all(wasm).next() {
+        Some(Ok(Payload::Version { encoding: wasmparser::Encoding::Component, .. })) => {
+            unhostable("it is a component of a version that is not known here")
+        }
+        _ => Ok(false),
     }
 }
 

@@ -19,12 +19,20 @@ pub struct Layout {
     pub tables: Vec<TableType>,
     /// The type of each memory.
     pub memories: Vec<MemoryType>,
-    /// Numbers of imported functions, globals, tables and memories.
+    /// The type of each tag.
+    pub tags: Vec<u32>,
+    /// Imports: module, name and type.
+    pub imports: Vec<(String, String, TypeRef)>,
+    /// Numbers of imported items.
     pub imported: Imported,
     /// Exports: name, kind and index.
     pub exports: Vec<(String, ExternalKind, u32)>,
     /// The start function.
     pub start: Option<u32>,
+    /// Number of element segments.
+    pub elements: u32,
+    /// Number of data segments.
+    pub data: u32,
 }
 
 /// How many of the first items of each index space are imports.
@@ -38,6 +46,8 @@ pub struct Imported {
     pub tables: u32,
     /// Memories.
     pub memories: u32,
+    /// Tags.
+    pub tags: u32,
 }
 
 impl Layout {
@@ -83,12 +93,15 @@ impl Layout {
             }
             Payload::ImportSection(section) => {
                 for import in section.clone().into_imports() {
-                    match import?.ty {
+                    let import = import?;
+                    let (module, name) = (import.module.to_owned(), import.name.to_owned());
+                    self.imports.push((module, name, import.ty));
+                    match import.ty {
                         TypeRef::Func(ty) | TypeRef::FuncExact(ty) => self.functions.push(ty),
                         TypeRef::Global(ty) => self.globals.push(ty),
                         TypeRef::Table(ty) => self.tables.push(ty),
                         TypeRef::Memory(ty) => self.memories.push(ty),
-                        TypeRef::Tag(_) => {}
+                        TypeRef::Tag(ty) => self.tags.push(ty.func_type_idx),
                     }
                 }
                 self.imported = Imported {
@@ -96,6 +109,7 @@ impl Layout {
                     globals: self.globals.len() as u32,
                     tables: self.tables.len() as u32,
                     memories: self.memories.len() as u32,
+                    tags: self.tags.len() as u32,
                 };
             }
             Payload::FunctionSection(section) => {
@@ -113,6 +127,11 @@ impl Layout {
                     self.memories.push(memory?);
                 }
             }
+            Payload::TagSection(section) => {
+                for tag in section.clone() {
+                    self.tags.push(tag?.func_type_idx);
+                }
+            }
             Payload::GlobalSection(section) => {
                 for global in section.clone() {
                     self.globals.push(global?.ty);
@@ -125,6 +144,8 @@ impl Layout {
                 }
             }
             Payload::StartSection { func, .. } => self.start = Some(*func),
+            Payload::ElementSection(section) => self.elements = section.count(),
+            Payload::DataSection(section) => self.data = section.count(),
             _ => {}
         }
         Ok(())

@@ -30,6 +30,7 @@ mod growth;
 pub mod imports;
 mod info;
 mod layout;
+mod link;
 mod patch;
 mod read;
 mod refusal;
@@ -41,10 +42,8 @@ mod spaces;
 mod supplied;
 mod tables;
 pub mod text;
-mod vectors;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
-pub use change::Changeable;
 pub use component::{ComponentInfo, CoreModule, INNER, Needs};
 pub use component_entries::entered;
 pub use component_memory::ComponentMemory;
@@ -55,7 +54,7 @@ pub use core_reset::{EXPORT as RESET, StateCall};
 pub use counting::OPERATORS;
 pub use deterministic::{Open, deterministic};
 pub use entries::entry;
-pub use error::{Error, Result, SegmentTrap};
+pub use error::{Error, LinkError, Result, SegmentTrap};
 pub use exported_state::{STATE_EXPORTED, with_exported_state};
 pub use feature::{Feature, Features};
 pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
@@ -63,6 +62,7 @@ pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
 pub use layout::{Imported, Layout};
+pub use link::link;
 pub use patch::{Body, Patch, Rewrite};
 pub use signature::{Reference, Signature, Value, ValueType};
 pub use supplied::{Item, Supplied};

@@ -2,28 +2,25 @@
 //! instructions in its functions.
 //!
 //! Only sections that change are encoded; everything else, including instructions that stay,
-//! is copied byte for byte. The name section is kept unless functions get other indices; other
-//! custom sections are dropped.
+//! is copied byte for byte. The name section and `dylink.0` are kept unless functions get other
+//! indices; other custom sections are dropped.
 
 use super::constants::Constant;
 use super::info::{ALL_PAGES, MemoryLimits};
 use super::layout::Layout;
 use super::sections::{Sections, leading_number};
 use super::supplied;
-use crate::error::{Error, Result, unhostable};
+use crate::error::{Result, unhostable};
 use crate::signature::Value;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
 use wasm_encoder::{
-    CodeSection, ConstExpr, ElementSection, Encode, EntityType, ExportKind, ExportSection,
-    Function, FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction,
-    InstructionSink, SectionId, StartSection, TableSection, TableType, TypeSection, ValType,
+    CodeSection, ConstExpr, Encode, EntityType, ExportKind, ExportSection, Function,
+    FunctionSection, GlobalSection, GlobalType, ImportSection, Instruction, InstructionSink,
+    SectionId, StartSection, TableSection, TableType, TypeSection, ValType,
 };
-use wasmparser::{
-    BinaryReader, CodeSectionReader, ElementSectionReader, ExportSectionReader, FunctionBody,
-    GlobalSectionReader, Operator, TableSectionReader,
-};
+use wasmparser::{BinaryReader, CodeSectionReader, FunctionBody, Operator};
 
 /// A module that is being rewritten.
 ///
@@ -141,6 +138,11 @@ impl<'a> Patch<'a> {
         })
     }
 
+    /// Begins with an empty module.
+    pub(crate) fn empty() -> Result<Self> {
+        Self::of(b"\0asm\x01\0\0\0")
+    }
+
     /// The bytes of the module as it was.
     #[must_use]
     pub fn original(&self) -> &'a [u8] {
@@ -231,25 +233,10 @@ impl<'a> Patch<'a> {
         self.sections.remove(id);
     }
 
-    /// Replaces a section, which has the indices of the original module.
+    /// Replaces a section, which has the indices of the original module. Imports have as many
+    /// functions as before. An empty section goes.
     pub fn replace(&mut self, id: SectionId, section: &impl Encode) {
         self.sections.replace(id, section);
-    }
-
-    /// Replaces the imports, of which as many are functions as before.
-    pub fn replace_imports(&mut self, imports: &ImportSection) {
-        match imports.is_empty() {
-            true => self.remove(SectionId::Import),
-            false => self.replace(SectionId::Import, imports),
-        }
-    }
-
-    /// Replaces the exports, which have the indices of the original module.
-    pub fn replace_exports(&mut self, exports: &ExportSection) {
-        match exports.is_empty() {
-            true => self.remove(SectionId::Export),
-            false => self.replace(SectionId::Export, exports),
-        }
     }
 
     /// Adds the entries of a section before those that the module has, for definitions in the
@@ -345,51 +332,19 @@ impl<'a> Patch<'a> {
 
     /// Gives the functions that sections beside the code name their new indices.
     fn shift_sections(&mut self) -> Result<()> {
-        let mut shift = std::mem::take(&mut self.shift);
-        let shift = &mut shift;
-        self.shift_section(SectionId::Table, |old| {
-            let mut tables = TableSection::new();
-            let done = shift.parse_table_section(&mut tables, TableSectionReader::new(old)?);
-            done.map(|()| tables).map_err(unknown)
-        })?;
-        self.shift_section(SectionId::Global, |old| {
-            let mut globals = GlobalSection::new();
-            let done = shift.parse_global_section(&mut globals, GlobalSectionReader::new(old)?);
-            done.map(|()| globals).map_err(unknown)
-        })?;
-        self.shift_section(SectionId::Export, |old| {
-            let mut exports = ExportSection::new();
-            let done = shift.parse_export_section(&mut exports, ExportSectionReader::new(old)?);
-            done.map(|()| exports).map_err(unknown)
-        })?;
-        self.shift_section(SectionId::Element, |old| {
-            let mut elements = ElementSection::new();
-            let done = shift.parse_element_section(&mut elements, ElementSectionReader::new(old)?);
-            done.map(|()| elements).map_err(unknown)
-        })?;
-        if let Some(old) = self.sections.get(SectionId::Start) {
-            let function_index = shift.index(leading_number(old).0);
-            self.replace(SectionId::Start, &StartSection { function_index });
-        }
+        use SectionId::{Element, Export, Global, Start, Table};
         self.remove(SectionId::Custom);
-        Ok(())
+        self.sections.reencode(&mut self.shift, &[Table, Global, Export, Start, Element])
     }
 
-    /// Encodes a section once more, if the module has it.
-    fn shift_section<S: Encode>(
+    /// Encodes these sections once more.
+    pub(crate) fn reencode(
         &mut self,
-        id: SectionId,
-        encode: impl FnOnce(BinaryReader<'_>) -> Result<S>,
+        reencoder: &mut impl Reencode<Error = Infallible>,
+        which: &[SectionId],
     ) -> Result<()> {
-        let Some(old) = self.sections.get(id) else { return Ok(()) };
-        let new = encode(BinaryReader::new(old, 0))?;
-        self.replace(id, &new);
-        Ok(())
+        self.sections.reencode(reencoder, which)
     }
-}
-
-fn unknown(error: ReencodeError) -> Error {
-    Error::unhostable(format!("it cannot be rewritten: {error}"))
 }
 
 /// One function with other instructions. `code` is the content of its section.

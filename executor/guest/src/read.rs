@@ -6,18 +6,16 @@ use super::info::{
     Table,
 };
 use super::layout::Layout;
-use super::segments::Passive;
 use super::supplied;
-use super::vectors::{have_vector, is_vector};
 use crate::WASM_PAGE;
 use crate::error::{Result, SegmentTrap, unhostable};
-use crate::feature::{Feature, Features};
+use crate::feature::Features;
 use crate::signature::{Signature, ValueType};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
     ConstExpr, DataKind, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Parser,
-    Payload, TypeRef, ValType,
+    Payload, TypeRef,
 };
 
 /// The properties of a module that is valid with these features.
@@ -27,9 +25,9 @@ pub(super) fn inspect(wasm: &[u8], features: Features) -> Result<ModuleInfo> {
     for payload in Parser::new(0).parse_all(wasm) {
         reader.take(payload?)?;
     }
-    let imports_more = reader.imports_more;
+    let imported = reader.layout.imports.len();
     let mut info = reader.finish();
-    if imports_more {
+    if imported > info.imports.len() {
         info.supplied = supplied::supplied(wasm)?;
     }
     Ok(info)
@@ -46,10 +44,11 @@ pub(super) struct Reader {
     own_globals: Vec<Option<u32>>,
     /// Globals whose type was looked at.
     globals: usize,
-    passive: Passive,
+    /// Passive segments, and all that an instruction drops: of data or not, and their index. To
+    /// drop others changes nothing, because instantiation has dropped them.
+    passive: BTreeSet<(bool, u32)>,
+    dropped: BTreeSet<(bool, u32)>,
     set_globals: BTreeSet<u32>,
-    /// `true` if it imports anything but functions.
-    imports_more: bool,
 }
 
 impl Reader {
@@ -58,20 +57,6 @@ impl Reader {
         self.layout.take(&payload)?;
         self.take_types()?;
         match payload {
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    let import = import?;
-                    let (TypeRef::Func(ty) | TypeRef::FuncExact(ty)) = import.ty else {
-                        self.imports_more = true;
-                        continue;
-                    };
-                    self.info.imports.push(FunctionImport {
-                        module: import.module.to_owned(),
-                        name: import.name.to_owned(),
-                        signature: self.signatures.get(ty as usize).cloned().flatten(),
-                    });
-                }
-            }
             Payload::GlobalSection(section) => {
                 for global in section {
                     self.own_globals.push(constant(&global?.init_expr));
@@ -81,7 +66,9 @@ impl Reader {
             Payload::ElementSection(section) => {
                 for (index, element) in (0..).zip(section) {
                     let element = element?;
-                    self.passive.element(index, &element.kind);
+                    if let ElementKind::Passive = element.kind {
+                        self.passive.insert((false, index));
+                    }
                     if let ElementKind::Active { table_index, offset_expr } = &element.kind {
                         let count = match &element.items {
                             ElementItems::Functions(functions) => functions.count(),
@@ -95,8 +82,8 @@ impl Reader {
             Payload::DataSection(section) => {
                 for (index, data) in (0..).zip(section) {
                     let data = data?;
-                    self.passive.data(index, &data.kind);
                     let DataKind::Active { memory_index, offset_expr } = &data.kind else {
+                        self.passive.insert((true, index));
                         continue;
                     };
                     let memory = &self.layout.memories[*memory_index as usize];
@@ -118,16 +105,11 @@ impl Reader {
 
     /// Looks at the types that the last section has added.
     fn take_types(&mut self) -> Result<()> {
-        for index in self.signatures.len()..self.layout.types.len() {
-            let ty = self.layout.types[index].as_ref();
-            let has_vector =
-                ty.is_some_and(|ty| have_vector(ty.params()) || have_vector(ty.results()));
-            self.signatures.push(ty.and_then(Signature::of));
-            self.note_vectors(has_vector);
+        for ty in &self.layout.types[self.signatures.len()..] {
+            self.signatures.push(ty.as_ref().and_then(Signature::of));
         }
         for index in self.globals..self.layout.globals.len() {
             let ty = self.layout.globals[index];
-            self.note_vectors(have_vector(&[ty.content_type]));
             if ty.mutable {
                 self.info.mutable_globals.push(MutableGlobal {
                     index: index as u32,
@@ -140,7 +122,6 @@ impl Reader {
         self.globals = self.layout.globals.len();
         for index in self.info.tables.len()..self.layout.tables.len() {
             let ty = self.layout.tables[index];
-            self.note_vectors(have_vector(&[ValType::Ref(ty.element_type)]));
             self.info.tables.push(Table {
                 index: index as u32,
                 minimum: ty.initial,
@@ -170,23 +151,12 @@ impl Reader {
         }
     }
 
-    fn note_vectors(&mut self, has_vector: bool) {
-        if has_vector {
-            self.info.features = self.info.features.with(Feature::Vectors);
-        }
-    }
-
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<()> {
-        for local in body.get_locals_reader()? {
-            self.note_vectors(have_vector(&[local?.1]));
-        }
         let mut operators = body.get_operators_reader()?;
         // The function's own block ends with an `end` too.
         let mut open = 1_u32;
         while !operators.eof() {
             let operator = operators.read()?;
-            self.note_vectors(is_vector(&operator));
-            self.passive.operator(&operator);
             match operator {
                 Operator::Block { .. }
                 | Operator::Loop { .. }
@@ -207,6 +177,12 @@ impl Reader {
                 Operator::TableGrow { table } => self.table(table).grown = true,
                 Operator::GlobalSet { global_index } => {
                     self.set_globals.insert(global_index);
+                }
+                Operator::DataDrop { data_index } => {
+                    self.dropped.insert((true, data_index));
+                }
+                Operator::ElemDrop { elem_index } => {
+                    self.dropped.insert((false, elem_index));
                 }
                 _ => {}
             }
@@ -234,18 +210,27 @@ impl Reader {
             grows_tables: self.info.tables.iter().any(|table| table.grown),
             writes_tables: self.info.tables.iter().any(|table| table.written || table.grown),
             mutable_globals: globals.iter().filter(|ty| ty.mutable).count() as u32,
-            drops_segments: self.passive.any_dropped(),
+            drops_segments: !self.passive.is_disjoint(&self.dropped),
             segments: self.info.segments,
             has_start: self.info.has_start,
         }
     }
 
     fn finish(mut self) -> ModuleInfo {
+        let imports = std::mem::take(&mut self.layout.imports).into_iter();
         let Layout { functions, imported, exports, .. } = &self.layout;
+        let function = |(module, name, ty)| match ty {
+            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
+                let signature = self.signatures.get(ty as usize).cloned().flatten();
+                Some(FunctionImport { module, name, signature })
+            }
+            _ => None,
+        };
+        self.info.imports = imports.filter_map(function).collect();
         self.info.functions = functions.len();
         self.info.twofold_import = self.info.find_twofold_import();
         self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
-        self.info.drops_segments = self.passive.any_dropped();
+        self.info.drops_segments = !self.passive.is_disjoint(&self.dropped);
         for global in &mut self.info.mutable_globals {
             global.written = self.set_globals.contains(&global.index);
         }

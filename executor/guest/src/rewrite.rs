@@ -9,7 +9,7 @@ use crate::error::{Result, unhostable};
 use crate::text;
 use std::borrow::Cow;
 use wasm_encoder::{EntityType, ExportKind, ExportSection, ImportSection, SectionId};
-use wasmparser::{Parser, Payload, TypeRef};
+use wasmparser::TypeRef;
 
 /// The form that every backend gets: memory defined, raised and exported, tables that
 /// grow limited, mutable globals and written tables exported. The name section is kept, other
@@ -23,9 +23,7 @@ pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Resu
     let info = defined.as_ref().unwrap_or(info);
     tables::check(info)?;
     let mut patch = Patch::of(wasm)?;
-    if let Some(tables) = tables::limited(wasm, info)? {
-        patch.replace(SectionId::Table, &tables);
-    }
+    tables::limit(&mut patch, info)?;
     let limits = match info.memory {
         Some(limits) => Some(raised(limits, heap)?),
         None => None,
@@ -49,7 +47,8 @@ pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec
     let mut patch = Patch::of(wasm)?;
     if let Some(limits) = info.memory {
         patch.remove(SectionId::Memory);
-        patch.replace_imports(&imports(wasm, Some(limits))?);
+        let imports = imports(patch.layout(), Some(limits));
+        patch.replace(SectionId::Import, &imports);
         if info.image_refusal().is_none() {
             data::leave_out(&mut patch)?;
         }
@@ -57,25 +56,10 @@ pub(super) fn with_imported_memory(wasm: &[u8], info: &ModuleInfo) -> Result<Vec
     patch.finish()
 }
 
-/// The canonical form without the content of its active segments, see [`data`].
+/// The module without the content of its active segments, see [`data`].
 pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
-    without_data_and_with(wasm, None)
-}
-
-/// The same, and with other limits of its memory if some are given.
-pub(super) fn without_data_and_with(wasm: &[u8], limits: Option<MemoryLimits>) -> Result<Vec<u8>> {
     let mut patch = Patch::of(wasm)?;
-    if let Some(limits) = limits {
-        patch.limit_memories(limits, ALL_PAGES)?;
-    }
     data::leave_out(&mut patch)?;
-    patch.finish()
-}
-
-/// The module with other limits of its memory.
-pub(super) fn with_limits(wasm: &[u8], limits: MemoryLimits) -> Result<Vec<u8>> {
-    let mut patch = Patch::of(wasm)?;
-    patch.limit_memories(limits, ALL_PAGES)?;
     patch.finish()
 }
 
@@ -112,22 +96,17 @@ fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
 }
 
 /// The function imports, and the memory if it is to be imported.
-pub(super) fn imports(wasm: &[u8], memory: Option<MemoryLimits>) -> Result<ImportSection> {
+pub(super) fn imports(layout: &Layout, memory: Option<MemoryLimits>) -> ImportSection {
     let mut imports = ImportSection::new();
     if let Some(limits) = memory {
         imports.import("env", MEMORY, memory_type(limits));
     }
-    for payload in Parser::new(0).parse_all(wasm) {
-        if let Payload::ImportSection(section) = payload? {
-            for import in section.into_imports() {
-                let import = import?;
-                if let TypeRef::Func(ty) = import.ty {
-                    imports.import(import.module, import.name, EntityType::Function(ty));
-                }
-            }
+    for (module, name, ty) in &layout.imports {
+        if let TypeRef::Func(ty) = ty {
+            imports.import(module, name, EntityType::Function(*ty));
         }
     }
-    Ok(imports)
+    imports
 }
 
 /// The old exports, the memory, and what a reset in place has to reach.

@@ -1,12 +1,23 @@
 //! The sections of a module as bytes: replaced, extended, and put in their order.
 
 use super::info::{ALL_PAGES, MemoryLimits};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::borrow::Cow;
-use wasm_encoder::{Encode, MemorySection, MemoryType, RawSection, SectionId};
-use wasmparser::{BinaryReader, MemorySectionReader, Parser, Payload};
+use std::convert::Infallible;
+use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
+use wasm_encoder::{
+    CodeSection, DataSection, ElementSection, Encode, ExportSection, FunctionSection,
+    GlobalSection, MemorySection, MemoryType, RawSection, SectionId, StartSection, TableSection,
+    TagSection, TypeSection,
+};
+use wasmparser::{
+    BinaryReader, CodeSectionReader, DataSectionReader, ElementSectionReader, ExportSectionReader,
+    FunctionSectionReader, GlobalSectionReader, MemorySectionReader, Parser, Payload,
+    TableSectionReader, TagSectionReader, TypeSectionReader,
+};
 
 /// The sections of a module, in the order in which a module must have them.
+#[derive(Clone, Default)]
 pub(super) struct Sections<'a>(Vec<(SectionId, Cow<'a, [u8]>)>);
 
 impl<'a> Sections<'a> {
@@ -15,7 +26,7 @@ impl<'a> Sections<'a> {
         for payload in Parser::new(0).parse_all(wasm) {
             let payload = payload?;
             if let Payload::CustomSection(custom) = &payload {
-                if custom.name() == "name" {
+                if ["name", "dylink.0"].contains(&custom.name()) {
                     custom_sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
                 }
             } else if let Some((id, range)) = payload.as_section()
@@ -27,6 +38,23 @@ impl<'a> Sections<'a> {
         // They may stand anywhere; at the end they are in nobody's way.
         sections.append(&mut custom_sections);
         Ok(Self(sections))
+    }
+
+    /// The sections: what they are, and their content.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SectionId, &[u8])> {
+        self.0.iter().map(|(id, content)| (*id, &content[..]))
+    }
+
+    /// Encodes these sections once more, where the module has them.
+    pub(super) fn reencode(
+        &mut self,
+        reencoder: &mut impl Reencode<Error = Infallible>,
+        which: &[SectionId],
+    ) -> Result<()> {
+        for (id, content) in self.0.iter_mut().filter(|(id, _)| which.contains(id)) {
+            *content = reencoded(reencoder, *id, content)?.into();
+        }
+        Ok(())
     }
 
     pub(super) fn get(&self, id: SectionId) -> Option<&[u8]> {
@@ -58,15 +86,22 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
+    /// Adds a custom section.
+    pub(super) fn custom(&mut self, section: &(impl Encode + ?Sized)) {
+        self.0.push((SectionId::Custom, content(section).into()));
+    }
+
     pub(super) fn remove(&mut self, id: SectionId) {
         self.0.retain(|(other, _)| *other != id);
     }
 
-    /// Puts a section in the place where it belongs, over an old one if there is one.
+    /// Puts a section in the place where it belongs, over an old one if there is one. An empty
+    /// section goes.
     pub(super) fn replace(&mut self, id: SectionId, section: &impl Encode) {
-        let mut encoded = Vec::new();
-        section.encode(&mut encoded);
-        self.put(id, without_size(&encoded).to_vec());
+        match content(section) {
+            content if content == [0] && id != SectionId::Start => self.remove(id),
+            content => self.put(id, content),
+        }
     }
 
     pub(super) fn put(&mut self, id: SectionId, content: Vec<u8>) {
@@ -77,17 +112,19 @@ impl<'a> Sections<'a> {
     }
 
     pub(super) fn prepend(&mut self, id: SectionId, section: &impl Encode) {
-        self.merge(id, section, |old, new| [new, old].concat());
+        self.merge(id, &content(section), |old, new| [new, old].concat());
     }
 
     pub(super) fn append(&mut self, id: SectionId, section: &impl Encode) {
-        self.merge(id, section, |old, new| [old, new].concat());
+        self.append_content(id, &content(section));
     }
 
-    fn merge(&mut self, id: SectionId, section: &impl Encode, join: fn(&[u8], &[u8]) -> Vec<u8>) {
-        let mut encoded = Vec::new();
-        section.encode(&mut encoded);
-        let (more, new) = leading_number(without_size(&encoded));
+    pub(super) fn append_content(&mut self, id: SectionId, content: &[u8]) {
+        self.merge(id, content, |old, new| [old, new].concat());
+    }
+
+    fn merge(&mut self, id: SectionId, new: &[u8], join: fn(&[u8], &[u8]) -> Vec<u8>) {
+        let (more, new) = leading_number(new);
         if more == 0 {
             return;
         }
@@ -117,9 +154,51 @@ pub(super) fn memory_type(limits: MemoryLimits) -> MemoryType {
     }
 }
 
-/// The content of an encoded section, which begins with its size.
-fn without_size(encoded: &[u8]) -> &[u8] {
-    leading_number(encoded).1
+/// The content of a section, which its encoding begins with the size of.
+fn content(section: &(impl Encode + ?Sized)) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    section.encode(&mut encoded);
+    leading_number(&encoded).1.to_vec()
+}
+
+/// The content of a section with other indices or expressions; of a section without any, as it is.
+pub(super) fn reencoded(
+    reencoder: &mut impl Reencode<Error = Infallible>,
+    id: SectionId,
+    old: &[u8],
+) -> Result<Vec<u8>> {
+    let bytes = BinaryReader::new(old, 0);
+    macro_rules! encode {
+        ($section:ident, $reader:ident, $parse:ident) => {{
+            let mut new = $section::new();
+            reencoder.$parse(&mut new, $reader::new(bytes)?).map_err(unknown)?;
+            content(&new)
+        }};
+    }
+    Ok(match id {
+        SectionId::Type => encode!(TypeSection, TypeSectionReader, parse_type_section),
+        SectionId::Function => {
+            encode!(FunctionSection, FunctionSectionReader, parse_function_section)
+        }
+        SectionId::Table => encode!(TableSection, TableSectionReader, parse_table_section),
+        SectionId::Memory => encode!(MemorySection, MemorySectionReader, parse_memory_section),
+        SectionId::Tag => encode!(TagSection, TagSectionReader, parse_tag_section),
+        SectionId::Global => encode!(GlobalSection, GlobalSectionReader, parse_global_section),
+        SectionId::Export => encode!(ExportSection, ExportSectionReader, parse_export_section),
+        SectionId::Element => encode!(ElementSection, ElementSectionReader, parse_element_section),
+        SectionId::Code => encode!(CodeSection, CodeSectionReader, parse_code_section),
+        SectionId::Data => encode!(DataSection, DataSectionReader, parse_data_section),
+        SectionId::Start => {
+            let start = reencoder.start_section(leading_number(old).0).map_err(unknown)?;
+            content(&StartSection { function_index: start })
+        }
+        _ => old.to_vec(),
+    })
+}
+
+/// The error of a module that cannot be encoded again.
+pub(super) fn unknown(error: ReencodeError) -> Error {
+    Error::unhostable(format!("it cannot be rewritten: {error}"))
 }
 
 /// The LEB128 number that bytes begin with, and the bytes after it. They are of a module that was

@@ -22,21 +22,21 @@
 use super::constants::{Constant, Folder, Values};
 use super::info::{ALL_PAGES, ModuleInfo};
 use super::patch::Patch;
-use super::rewrite;
+use super::{layout, rewrite};
 use crate::WASM_PAGE;
-use crate::error::{Error, Result, unhostable};
+use crate::error::{Result, unhostable};
 use crate::feature::Feature;
 use crate::signature::{Value, ValueType};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{
-    ConstExpr, ElementSection, Elements, GlobalSection, MemorySection, SectionId, TableSection,
-    TagSection,
+    ConstExpr, ElementSection, Elements, EntityType, GlobalSection, MemorySection, SectionId,
+    TableSection, TagSection,
 };
 use wasmparser::{
-    Dylink0Subsection, ExternalKind, KnownCustom, MemInfo, Parser, Payload, TypeRef, ValType,
+    Dylink0Subsection, ExternalKind, KnownCustom, MemInfo, Parser, Payload, TableType, TypeRef,
+    ValType,
 };
 
 /// An import that becomes a definition of the module.
@@ -93,17 +93,11 @@ const STACK: u64 = 1 << 20;
 /// The imports, and the addresses of their definitions.
 #[derive(Default)]
 struct Layout {
+    declared: layout::Layout,
     library: Option<MemInfo>,
-    memories: Vec<wasmparser::MemoryType>,
-    tables: Vec<wasmparser::TableType>,
-    tags: Vec<u32>,
-    globals: Vec<(String, String, wasmparser::GlobalType)>,
-    /// Memories of the module's own, for the end of the first memory.
-    own_memory: u64,
     /// Exported functions, and exported globals' values.
     functions: HashMap<String, u32>,
     addresses: HashMap<String, u32>,
-    imported_functions: u32,
     /// Functions that `GOT.func` asks for, in the order of their table entries.
     linked: Vec<u32>,
     /// The place of each in that order.
@@ -111,42 +105,28 @@ struct Layout {
 }
 
 /// Everything that the module imports beside functions, as it is supplied.
-///
-/// # Errors
-///
-/// When an import cannot be supplied: the message names it.
 pub(super) fn supplied(wasm: &[u8]) -> Result<Vec<Supplied>> {
     let mut layout = Layout::of(wasm)?;
-    let mut all = Vec::new();
     let values = layout.values()?;
     let mut values = values.into_iter();
-    for payload in Parser::new(0).parse_all(wasm) {
-        let Payload::ImportSection(section) = payload? else { continue };
-        for import in section.into_imports() {
-            let import = import?;
-            let item = match import.ty {
-                TypeRef::Func(_) | TypeRef::FuncExact(_) => continue,
-                TypeRef::Memory(_) => Item::Memory,
-                TypeRef::Table(_) => Item::Table,
-                TypeRef::Tag(_) => Item::Tag,
-                TypeRef::Global(_) => Item::Global(match values.next() {
-                    Some(Constant::Number(value)) => Some(value),
-                    _ => None,
-                }),
-            };
-            let (module, name) = (import.module.to_owned(), import.name.to_owned());
-            all.push(Supplied { module, name, item });
-        }
-    }
-    Ok(all)
+    let supplied = layout.declared.imports.into_iter().filter_map(|(module, name, ty)| {
+        let item = match ty {
+            TypeRef::Func(_) | TypeRef::FuncExact(_) => return None,
+            TypeRef::Memory(_) => Item::Memory,
+            TypeRef::Table(_) => Item::Table,
+            TypeRef::Tag(_) => Item::Tag,
+            TypeRef::Global(_) => Item::Global(match values.next() {
+                Some(Constant::Number(value)) => Some(value),
+                _ => None,
+            }),
+        };
+        Some(Supplied { module, name, item })
+    });
+    Ok(supplied.collect())
 }
 
 /// The module with definitions in the place of such imports, and constants in the place of
 /// constant expressions that compute; as it is where there are none of both.
-///
-/// # Errors
-///
-/// When an import cannot be supplied, or the module cannot be rewritten.
 pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u8]>> {
     let computes = info.features.has(Feature::ExtendedConst);
     if info.supplied.is_empty() && !computes {
@@ -156,70 +136,45 @@ pub(super) fn define<'a>(wasm: &'a [u8], info: &ModuleInfo) -> Result<Cow<'a, [u
     let values = layout.values()?;
     let mut patch = Patch::of(wasm)?;
     if !info.supplied.is_empty() {
-        patch.replace_imports(&rewrite::imports(wasm, None)?);
+        patch.replace(SectionId::Import, &rewrite::imports(&layout.declared, None));
     }
     if !values.is_empty() || computes {
         fold(&mut patch, values.clone())?;
     }
-    layout.define_memories(&mut patch)?;
-    layout.define_tables(&mut patch)?;
-    layout.define_tags(&mut patch);
-    layout.define_globals(&mut patch, &values)?;
+    layout.define(&mut patch, values)?;
     layout.link_functions(&mut patch);
     patch.finish().map(Cow::Owned)
 }
 
 /// The module with constants in the place of the constant expressions whose value is known, and its
 /// imports as they are.
-///
-/// # Errors
-///
-/// When an import cannot be supplied, or the module cannot be rewritten.
 pub(super) fn folded(wasm: &[u8]) -> Result<Vec<u8>> {
-    let values = Layout::of(wasm)?.values()?;
     let mut patch = Patch::of(wasm)?;
-    fold(&mut patch, values)?;
+    fold_known(&mut patch)?;
     patch.finish()
+}
+
+/// The same of a module that is being rewritten.
+pub(super) fn fold_known(patch: &mut Patch<'_>) -> Result<()> {
+    let values = Layout::of(patch.original())?.values()?;
+    fold(patch, values)
+}
+
+/// `true` for a library that only a dynamic linker can place.
+pub(super) fn is_dynamic(wasm: &[u8]) -> Result<bool> {
+    Ok(Layout::of(wasm)?.library.is_some())
 }
 
 /// Encodes the sections that have constant expressions again.
 pub(super) fn fold(patch: &mut Patch<'_>, supplied: Vec<Constant>) -> Result<()> {
-    let wasm = patch.original();
-    let mut folder = Folder(Values::of(wasm, supplied)?);
-    let failed = |error: wasm_encoder::reencode::Error| Error::Unhostable {
-        reason: format!("its constant expressions cannot be rewritten: {error}"),
-    };
-    for payload in Parser::new(0).parse_all(wasm) {
-        match payload? {
-            Payload::GlobalSection(section) => {
-                let mut globals = GlobalSection::new();
-                folder.parse_global_section(&mut globals, section).map_err(failed)?;
-                patch.replace(SectionId::Global, &globals);
-            }
-            Payload::TableSection(section) => {
-                let mut tables = TableSection::new();
-                folder.parse_table_section(&mut tables, section).map_err(failed)?;
-                patch.replace(SectionId::Table, &tables);
-            }
-            Payload::ElementSection(section) => {
-                let mut elements = ElementSection::new();
-                folder.parse_element_section(&mut elements, section).map_err(failed)?;
-                patch.replace(SectionId::Element, &elements);
-            }
-            Payload::DataSection(section) => {
-                let mut data = wasm_encoder::DataSection::new();
-                folder.parse_data_section(&mut data, section).map_err(failed)?;
-                patch.replace(SectionId::Data, &data);
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+    let mut folder = Folder(Values::of(patch.original(), supplied)?);
+    use SectionId::{Data, Element, Global, Table};
+    patch.reencode(&mut folder, &[Table, Global, Element, Data])
 }
 
 impl Layout {
     fn of(wasm: &[u8]) -> Result<Self> {
-        let mut layout = Self::default();
+        let mut layout = Self { declared: layout::Layout::of(wasm)?, ..Self::default() };
         let mut own_globals = Vec::new();
         for payload in Parser::new(0).parse_all(wasm) {
             match payload? {
@@ -231,53 +186,29 @@ impl Layout {
                         }
                     }
                 }
-                Payload::ImportSection(section) => {
-                    for import in section.into_imports() {
-                        let import = import?;
-                        match import.ty {
-                            TypeRef::Func(_) | TypeRef::FuncExact(_) => {
-                                layout.imported_functions += 1;
-                            }
-                            TypeRef::Memory(ty) => layout.memories.push(ty),
-                            TypeRef::Table(ty) => layout.tables.push(ty),
-                            TypeRef::Tag(ty) => layout.tags.push(ty.func_type_idx),
-                            TypeRef::Global(ty) => {
-                                let (module, name) = (import.module, import.name);
-                                layout.globals.push((module.to_owned(), name.to_owned(), ty));
-                            }
-                        }
-                    }
-                }
-                Payload::MemorySection(section) => {
-                    if let Some(memory) = section.into_iter().next() {
-                        layout.own_memory = memory?.initial;
-                    }
-                }
                 Payload::GlobalSection(section) => {
                     for global in section {
-                        let global = global?;
-                        own_globals.push(super::read::constant(&global.init_expr));
-                    }
-                }
-                Payload::ExportSection(section) => {
-                    for export in section {
-                        let export = export?;
-                        let name = export.name.to_owned();
-                        if export.kind == ExternalKind::Func {
-                            layout.functions.insert(name, export.index);
-                        } else if export.kind == ExternalKind::Global
-                            && let Some(own) =
-                                (export.index as usize).checked_sub(layout.globals.len())
-                            && let Some(Some(address)) = own_globals.get(own)
-                        {
-                            layout.addresses.insert(name, *address);
-                        }
+                        own_globals.push(super::read::constant(&global?.init_expr));
                     }
                 }
                 _ => {}
             }
         }
+        let imported = layout.declared.imported.globals;
+        for (name, kind, index) in &layout.declared.exports {
+            let own = index.checked_sub(imported).and_then(|own| own_globals.get(own as usize));
+            if *kind == ExternalKind::Func {
+                layout.functions.insert(name.clone(), *index);
+            } else if let (ExternalKind::Global, Some(Some(address))) = (kind, own) {
+                layout.addresses.insert(name.clone(), *address);
+            }
+        }
         Ok(layout)
+    }
+
+    /// The first table, if it is imported.
+    fn table(&self) -> Option<&TableType> {
+        self.declared.tables.first().filter(|_| self.declared.imported.tables > 0)
     }
 
     fn memory_base(&self) -> u64 {
@@ -297,7 +228,7 @@ impl Layout {
                 (self.memory_base() + u64::from(library.memory_size) + STACK).next_multiple_of(16)
             }
             None => {
-                let pages = self.memories.first().map_or(self.own_memory, |memory| memory.initial);
+                let pages = self.declared.memories.first().map_or(0, |memory| memory.initial);
                 // The last addresses of a memory of 4 GiB stay unused.
                 pages.saturating_mul(WASM_PAGE as u64).min(u64::from(u32::MAX) & !15)
             }
@@ -306,10 +237,13 @@ impl Layout {
 
     /// Initial values of the imported globals.
     fn values(&mut self) -> Result<Vec<Constant>> {
-        let globals = std::mem::take(&mut self.globals);
-        let values = globals.iter().map(|(module, name, ty)| self.value(module, name, *ty));
+        let imports = std::mem::take(&mut self.declared.imports);
+        let values = imports.iter().filter_map(|(module, name, ty)| match ty {
+            TypeRef::Global(ty) => Some(self.value(module, name, *ty)),
+            _ => None,
+        });
         let values = values.collect();
-        self.globals = globals;
+        self.declared.imports = imports;
         values
     }
 
@@ -348,8 +282,9 @@ impl Layout {
 
     /// The entry of a function that `GOT.func` asks for: behind those of the table.
     fn entry(&mut self, name: &str) -> u64 {
-        let Some(table) = self.tables.first() else { return 0 };
-        let own = self.functions.get(name).filter(|index| **index >= self.imported_functions);
+        let Some(table) = self.table() else { return 0 };
+        let own =
+            self.functions.get(name).filter(|index| **index >= self.declared.imported.functions);
         let (Some(function), false) = (own.copied(), table.table64) else { return 0 };
         let next = self.linked.len() as u64;
         let place = *self.places.entry(function).or_insert(next);
@@ -361,68 +296,55 @@ impl Layout {
 
     /// The first entry behind those that the table's type and the library ask for.
     fn first_linked(&self) -> u64 {
-        let declared = self.tables.first().map_or(0, |table| table.initial);
+        let declared = self.table().map_or(0, |table| table.initial);
         let library = self
             .library
             .map_or(0, |library| self.table_base().saturating_add(u64::from(library.table_size)));
         declared.max(library).max(TABLE_BASE)
     }
 
-    fn define_memories(&self, patch: &mut Patch<'_>) -> Result<()> {
-        let mut memories = MemorySection::new();
-        for (index, memory) in self.memories.iter().enumerate() {
-            let mut ty = wasm_encoder::MemoryType::from(*memory);
-            if index == 0 && self.library.is_some() {
-                let pages = self.top().div_ceil(WASM_PAGE as u64);
-                if pages > ALL_PAGES.into() {
-                    return unhostable("it is a library whose data and stack exceed 4 GiB");
+    /// Puts the definitions before those of the module.
+    fn define(&self, patch: &mut Patch<'_>, values: Vec<Constant>) -> Result<()> {
+        let (mut memories, mut tables) = (MemorySection::new(), TableSection::new());
+        let (mut tags, mut globals) = (TagSection::new(), GlobalSection::new());
+        let mut values = values.into_iter().map(Constant::encoded);
+        for (module, name, ty) in &self.declared.imports {
+            match EntityType::try_from(*ty) {
+                Ok(EntityType::Function(_) | EntityType::FunctionExact(_)) => {}
+                Ok(EntityType::Memory(mut ty)) => {
+                    if memories.is_empty() && self.library.is_some() {
+                        let pages = self.top().div_ceil(WASM_PAGE as u64);
+                        if pages > ALL_PAGES.into() {
+                            return unhostable("it is a library whose data and stack exceed 4 GiB");
+                        }
+                        ty.minimum = ty.minimum.max(pages);
+                        ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+                    }
+                    memories.memory(ty);
                 }
-                ty.minimum = ty.minimum.max(pages);
-                ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+                Ok(EntityType::Table(mut ty)) if ty.element_type.nullable => {
+                    if tables.is_empty() && (self.library.is_some() || !self.linked.is_empty()) {
+                        ty.minimum = self.first_linked().saturating_add(self.linked.len() as u64);
+                        ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
+                    }
+                    tables.table(ty);
+                }
+                Ok(EntityType::Tag(ty)) => {
+                    tags.tag(ty);
+                }
+                Ok(EntityType::Global(ty)) if let Some(Some(value)) = values.next() => {
+                    globals.global(ty, &value);
+                }
+                _ => {
+                    return unhostable(format!(
+                        "it imports {module}.{name}, whose type has no null value"
+                    ));
+                }
             }
-            memories.memory(ty);
         }
         patch.prepend(SectionId::Memory, &memories);
-        Ok(())
-    }
-
-    fn define_tables(&self, patch: &mut Patch<'_>) -> Result<()> {
-        let mut tables = TableSection::new();
-        for (index, table) in self.tables.iter().enumerate() {
-            let ty = wasm_encoder::TableType::try_from(*table);
-            let (Ok(mut ty), true) = (ty, table.element_type.is_nullable()) else {
-                return unhostable("it imports a table of entries that cannot be null");
-            };
-            if index == 0 && (self.library.is_some() || !self.linked.is_empty()) {
-                ty.minimum = self.first_linked().saturating_add(self.linked.len() as u64);
-                ty.maximum = ty.maximum.map(|maximum| maximum.max(ty.minimum));
-            }
-            tables.table(ty);
-        }
         patch.prepend(SectionId::Table, &tables);
-        Ok(())
-    }
-
-    fn define_tags(&self, patch: &mut Patch<'_>) {
-        let mut tags = TagSection::new();
-        for func_type_idx in &self.tags {
-            let kind = wasm_encoder::TagKind::Exception;
-            tags.tag(wasm_encoder::TagType { kind, func_type_idx: *func_type_idx });
-        }
         patch.prepend(SectionId::Tag, &tags);
-    }
-
-    fn define_globals(&self, patch: &mut Patch<'_>, values: &[Constant]) -> Result<()> {
-        let mut globals = GlobalSection::new();
-        for ((module, name, ty), value) in self.globals.iter().zip(values) {
-            let (Ok(ty), Some(value)) = (wasm_encoder::GlobalType::try_from(*ty), value.encoded())
-            else {
-                return unhostable(format!(
-                    "it imports the global {module}.{name} of its own type"
-                ));
-            };
-            globals.global(ty, &value);
-        }
         patch.prepend(SectionId::Global, &globals);
         Ok(())
     }

@@ -2,10 +2,11 @@
 //! could be grown until the host's memory is used up.
 
 use super::info::{ModuleInfo, Table};
-use crate::error::{Error, Result, unhostable};
-use wasm_encoder::TableSection;
-use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
-use wasmparser::{Parser, Payload};
+use super::patch::Patch;
+use crate::error::{Result, unhostable};
+use std::convert::Infallible;
+use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
+use wasm_encoder::{SectionId, TableType};
 
 /// Entries that all tables of a module may have together at the start: the limit that
 /// the JavaScript interface has for one.
@@ -16,10 +17,6 @@ pub(super) const MOST_AT_START: u64 = 10_000_000;
 pub(super) const MOST_GROWN: u64 = 1_000_000;
 
 /// Refuses a module whose tables are too large from the start.
-///
-/// # Errors
-///
-/// When they are.
 pub(super) fn check(info: &ModuleInfo) -> Result<()> {
     let entries = info.tables.iter().fold(0_u64, |sum, table| sum.saturating_add(table.minimum));
     if entries > MOST_AT_START {
@@ -31,44 +28,36 @@ pub(super) fn check(info: &ModuleInfo) -> Result<()> {
     Ok(())
 }
 
-/// The table section with a limit for each table that can be grown; `None` where it can
-/// stay as it is.
-///
-/// # Errors
-///
-/// When a table's type is none that hosts here know.
-pub(super) fn limited(wasm: &[u8], info: &ModuleInfo) -> Result<Option<TableSection>> {
+/// Limits the tables that can be grown.
+pub(super) fn limit(patch: &mut Patch<'_>, info: &ModuleInfo) -> Result<()> {
     let grown = info.tables.iter().filter(|table| table.grown).count() as u64;
-    if grown == 0 {
-        return Ok(None);
+    match MOST_GROWN.checked_div(grown) {
+        Some(most) => patch.reencode(&mut Limits(&info.tables, most), &[SectionId::Table]),
+        None => Ok(()),
     }
-    let most = |table: &Table| {
-        let most = table.minimum.max(MOST_GROWN / grown);
-        table.maximum.map_or(most, |maximum| maximum.min(most))
-    };
-    let mut tables = TableSection::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        let Payload::TableSection(section) = payload? else {
-            continue;
-        };
-        for (table, known) in section.into_iter().zip(&info.tables) {
-            let mut table = table?;
-            if known.grown {
-                table.ty.maximum = Some(most(known));
-            }
-            let holds = table.ty.element_type;
-            RoundtripReencoder.parse_table(&mut tables, table).map_err(|_| {
-                let reason = format!("a table holds entries of the type {holds}");
-                Error::Unhostable { reason }
-            })?;
+}
+
+/// Limits of the tables that are not encoded yet.
+struct Limits<'a>(&'a [Table], u64);
+
+impl Reencode for Limits<'_> {
+    type Error = Infallible;
+
+    fn table_type(&mut self, mut ty: wasmparser::TableType) -> Result<TableType, ReencodeError> {
+        if let Some((table, rest)) = self.0.split_first() {
+            self.0 = rest;
+            let most = table.minimum.max(self.1);
+            let most = table.maximum.map_or(most, |maximum| maximum.min(most));
+            ty.maximum = if table.grown { Some(most) } else { ty.maximum };
         }
+        utils::table_type(self, ty)
     }
-    Ok(Some(tables))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::{GuestModule, HeapPages};
 
     fn guest(tables: &str) -> Result<GuestModule> {

@@ -140,17 +140,6 @@ impl Ages {
         self.new
     }
 
-    /// Pages that are kept.
-    #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
-        self.pages
-            .iter()
-            .flatten()
-            .flat_map(|ages| ages.0)
-            .filter(|age| (1..LEFT).contains(age))
-            .count()
-    }
-
     /// Resets so far; the number wraps.
     pub(super) fn now(&self) -> u32 {
         self.now
@@ -171,6 +160,14 @@ fn none_kept() -> Box<Padded<[u16; BLOCK]>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Ages {
+        /// Pages that are kept.
+        pub(in super::super) fn kept(&self) -> usize {
+            let ages = self.pages.iter().flatten().flat_map(|ages| ages.0);
+            ages.filter(|age| (1..LEFT).contains(age)).count()
+        }
+    }
 
     /// Plays calls: each entry says whether the call changes the page. Returns
     /// after which resets it was let go.

@@ -436,7 +436,7 @@ fn the_last_mappings_are_left_to_others() {
     let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
     let allowed: usize = allowed.trim().parse().unwrap();
     let limit = allowed - allowed / 16;
-    let held = mappings::Held::new(limit - 3).unwrap();
+    let held = HeldMappings::new(limit - 3).unwrap();
     for kind in kinds(LIMIT) {
         let made = Memory::new(Some(&template(kind)), SIZE, 2 * SIZE);
         // Two, and two more for an image.
@@ -450,7 +450,7 @@ fn the_last_mappings_are_left_to_others() {
     // Growth by moving would need another memory; in place it takes one mapping of those left.
     let home = MemoryPool::new(Some(template(ResetMethod::Tracked { limit: LIMIT })), 4);
     let mut lease = PooledMemory::new(&std::sync::Arc::new(home), SIZE, 2 * SIZE, true).unwrap();
-    let held = (0..limit).rev().find_map(mappings::Held::new).unwrap();
+    let held = (0..limit).rev().find_map(|count| HeldMappings::new(count).ok()).unwrap();
     lease.grow(2 * SIZE).unwrap();
     lease.reset().unwrap();
     drop((held, lease));
@@ -458,33 +458,34 @@ fn the_last_mappings_are_left_to_others() {
     let mut memories: Vec<Memory> = (0..10)
         .map(|_| Memory::new(Some(&template(ResetMethod::Drop)), SIZE, 2 * SIZE).unwrap())
         .collect();
-    let mut most = (0..limit).rev().find_map(mappings::Held::new).unwrap();
-    (limit + 5..allowed - allowed / 32).for_each(|_| assert!(most.grow()));
-    let grown = memories.iter_mut().filter_map(|memory| memory.grow(2 * SIZE).ok()).count();
-    assert_eq!(grown, 5);
-    drop((memories, most));
+    let mut grown: Vec<_> = (0..allowed / 16).map(|_| HeldMappings::new(0).unwrap()).collect();
+    let most = (0..limit).rev().find_map(|count| HeldMappings::new(count).ok()).unwrap();
+    (limit + 5..allowed - allowed / 32).zip(&mut grown).for_each(|(_, own)| assert!(own.grow()));
+    let could = memories.iter_mut().filter_map(|memory| memory.grow(2 * SIZE).ok()).count();
+    assert_eq!(could, 5);
+    drop((memories, most, grown));
     let shared = template(ResetMethod::Drop);
     let memories: Vec<Memory> =
         (0..100).map(|_| Memory::new(Some(&shared), SIZE, 2 * SIZE).unwrap()).collect();
     // Four of each, and one of the image.
-    assert!(mappings::Held::new(limit - 401).is_some());
-    assert!(mappings::Held::new(limit - 400).is_none());
+    assert!(HeldMappings::new(limit - 401).is_ok());
+    assert!(HeldMappings::new(limit - 400).is_err());
     drop((memories, shared));
     // An image of three parts splits a memory into six more, and has three of its own.
     let segments = [0, 1, 2].map(|part| (part << 20, &[1][..]));
     let content = InitialContent::from_segments(4 << 20, segments).unwrap();
     let template = MemoryTemplate::new(content, ResetMethod::Drop).unwrap();
     let memory = Memory::new(Some(&template), 4 << 20, 4 << 20).unwrap();
-    assert!(mappings::Held::new(limit - 11).is_some());
-    assert!(mappings::Held::new(limit - 10).is_none());
+    assert!(HeldMappings::new(limit - 11).is_ok());
+    assert!(HeldMappings::new(limit - 10).is_err());
     drop((memory, template));
-    assert!(mappings::Held::new(limit).is_some());
+    assert!(HeldMappings::new(limit).is_ok());
     // Those of others' memories count, too.
-    let mut others = super::HeldMappings::new(limit).unwrap();
-    assert!(super::HeldMappings::new(1).unwrap_err().to_string().contains("vm.max_map_count"));
+    let mut others = HeldMappings::new(limit).unwrap();
+    assert!(HeldMappings::new(1).unwrap_err().to_string().contains("vm.max_map_count"));
     assert!(others.grow());
     drop(others);
-    assert!(super::HeldMappings::new(limit).is_ok());
+    assert!(HeldMappings::new(limit).is_ok());
 }
 
 /// A part of it is gone, so that the kernel refuses to open and to close it.

@@ -70,24 +70,11 @@ struct Log {
     _event: OwnedFd,
 }
 
-/// The log of a thread, or why it has none.
-enum State {
-    New,
-    Open(Log),
-    /// The kernel refused in this process.
-    Refused(u64),
-}
-
 thread_local! {
-    static STATE: RefCell<State> = const { RefCell::new(State::New) };
+    /// The log of this thread in a process, 0 before it was opened; `None` if the kernel refused.
+    static LOG: RefCell<(u64, Option<Log>)> = const { RefCell::new((0, None)) };
     #[cfg(test)]
     static IS_OFF: Cell<bool> = const { Cell::new(false) };
-}
-
-/// `true` if this thread has no log from now on, as if the kernel refused.
-#[cfg(test)]
-pub(super) fn turn_off(off: bool) {
-    IS_OFF.set(off);
 }
 
 /// Where the log of this thread ends by now; `None` where the kernel keeps none. Faults that
@@ -120,32 +107,18 @@ fn with<T>(work: impl FnOnce(&Log) -> T) -> Option<T> {
     }
     let process = process::number()?;
     // A thread that ends may have lost it already.
-    STATE
-        .try_with(|state| {
-            if let State::Open(log) = &*state.borrow()
-                && log.process == process
-            {
-                return Some(work(log));
-            }
-            let mut state = state.borrow_mut();
-            state.open(process).map(work)
-        })
-        .ok()?
+    LOG.try_with(|state| {
+        if state.borrow().0 != process {
+            open(&mut state.borrow_mut(), process);
+        }
+        state.borrow().1.as_ref().map(work)
+    })
+    .ok()?
 }
 
-impl State {
-    #[cold]
-    fn open(&mut self, process: u64) -> Option<&Log> {
-        match self {
-            Self::Refused(earlier) if *earlier == process => return None,
-            Self::Open(log) if log.process == process => {}
-            _ => *self = Log::open(process).map_or(Self::Refused(process), Self::Open),
-        }
-        match self {
-            Self::Open(log) => Some(log),
-            _ => None,
-        }
-    }
+#[cold]
+fn open(state: &mut (u64, Option<Log>), process: u64) {
+    *state = (process, Log::open(process));
 }
 
 impl Log {
@@ -245,10 +218,15 @@ impl Drop for Log {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Mapping;
     use super::*;
     use std::io::Read;
+
+    /// `true` if this thread has no log from now on, as if the kernel refused.
+    pub(in super::super) fn turn_off(off: bool) {
+        IS_OFF.set(off);
+    }
 
     /// `true` if this process may count page faults of user and kernel: the kernel is asked for
     /// just that, in bytes of the test's own.

@@ -99,17 +99,6 @@ enum Faults {
     Counted(u64),
 }
 
-impl Faults {
-    /// Those of the calling thread so far; `None` where the kernel does not say.
-    #[inline]
-    fn now() -> Option<Self> {
-        match fault_log::position() {
-            Some(position) => Some(Self::Logged(position)),
-            None => count().map(Self::Counted),
-        }
-    }
-}
-
 /// The faults of a thread at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -124,7 +113,11 @@ impl Mark {
     /// Those of the calling thread so far; `None` where the kernel does not say.
     pub(super) fn now() -> Option<Self> {
         let (process, thread) = (process::number()?, thread());
-        Some(Self { process, thread, told: TOLD.get(), faults: Faults::now()? })
+        let faults = match fault_log::position() {
+            Some(position) => Faults::Logged(position),
+            None => Faults::Counted(count()?),
+        };
+        Some(Self { process, thread, told: TOLD.get(), faults })
     }
 
     /// Of the calling thread from now on. `None` in a child of a fork, and where
@@ -184,12 +177,11 @@ pub(super) fn is_counted() -> bool {
 
 /// The thread on which an instance uses its memory, from `prepare` to `finish`.
 ///
-/// An instance may be sent to another thread in between. A memory of
-/// kind [`ResetMethod::Gated`](super::ResetMethod::Gated), or one
-/// that was told that its [use begins](super::Resetter::begin_use), is reset by the faults of one
-/// thread, so whoever implements an instance over such memories notes the thread of each step
-/// here.
-/// When they were not all the same, the reset after [`end`](Self::end) asks the kernel.
+/// An instance may be sent to another thread in between. A memory of kind
+/// [`ResetMethod::Gated`](super::ResetMethod::Gated), or one that was told that its
+/// [use begins](super::ResetterMut::begin_use), is reset by the faults of one thread, so whoever
+/// implements an instance over such memories notes the thread of each step here. When they were
+/// not all the same, the reset after [`end`](Self::end) asks the kernel.
 ///
 /// To be ended before the memory is reset, and in `prepare` once more before what the last
 /// call left is reset there. Dropping it ends it: a field of this type stands before those
@@ -289,7 +281,7 @@ mod tests {
     fn moves(write: impl FnOnce(&mut [u8])) -> bool {
         let size = 16 * host_page();
         let mut memory = Mapping::new(size, size).unwrap();
-        fault_log::turn_off(true);
+        fault_log::tests::turn_off(true);
         let mark = mark();
         write(&mut memory.bytes_mut()[5 * host_page()..6 * host_page()]);
         !mark.holds()

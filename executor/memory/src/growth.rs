@@ -5,8 +5,8 @@
 //! [protection key](super::keys) from the third time on, and is opened and closed by the thread's
 //! rights alone. The closed part is zero, which speculative reads may see.
 
+use super::HeldMappings;
 use super::keys::{self, MOST, Rights};
-use super::mappings::Held;
 use crate::error::{Error, Result};
 use rustix::mm::MprotectFlags;
 
@@ -56,11 +56,12 @@ pub struct GrowthSteps {
     /// `true` if each step of `last` has a key.
     locked: bool,
     /// A mapping for each of these steps.
-    held: Option<Held>,
+    held: Option<HeldMappings>,
     /// `true` if the kernel has done a part of what was asked, so that nobody knows what is open.
     broken: bool,
 }
 
+const READ_WRITE: MprotectFlags = MprotectFlags::READ.union(MprotectFlags::WRITE);
 const BROKEN: Error = Error::Misuse("an earlier growth has failed: the memory must not be used");
 
 impl GrowthSteps {
@@ -95,11 +96,10 @@ impl GrowthSteps {
             unsafe { self.unlock(base) }?;
             self.now.push(to);
         }
-        let rights = MprotectFlags::READ | MprotectFlags::WRITE;
         // SAFETY: the caller's promise.
         let protect =
             |rights| unsafe { rustix::mm::mprotect(base.add(from).cast(), to - from, rights) };
-        protect(rights).map_err(|error| {
+        protect(READ_WRITE).map_err(|error| {
             self.now = before;
             // It may be several ranges to the kernel, of which it has changed the first.
             self.broken = protect(MprotectFlags::empty()).is_err();
@@ -109,7 +109,11 @@ impl GrowthSteps {
 
     /// Notes that somebody else has opened what lies between the memory's size and a larger one,
     /// after [`unlock`](Self::unlock).
-    pub fn note(&mut self, to: usize) {
+    ///
+    /// # Safety
+    ///
+    /// As for [`open`](Self::open): [`close`](Self::close) closes up to `to`.
+    pub unsafe fn note(&mut self, to: usize) {
         self.now.push(to);
     }
 
@@ -145,7 +149,8 @@ impl GrowthSteps {
         let (length, none) = (grown - size, MprotectFlags::empty());
         // SAFETY: the caller's promise.
         let closed = unsafe {
-            self.held = if again && now.has_keys() { Held::new(now.count) } else { None };
+            self.held =
+                if again && now.has_keys() { HeldMappings::new(now.count).ok() } else { None };
             let with_keys = if self.held.is_some() { self.lock(base) } else { 0 };
             self.locked = with_keys > 0 && with_keys == now.count;
             self.held = self.held.take().filter(|_| self.locked);
@@ -153,7 +158,7 @@ impl GrowthSteps {
             match with_keys {
                 _ if self.locked => Ok(()),
                 0 => rustix::mm::mprotect(behind.cast(), length, none).map_err(Into::into),
-                _ => keys::unlock(behind, length, none),
+                _ => keys::protect(behind, length, none, None),
             }
         };
         closed.map_err(failed)
@@ -169,7 +174,7 @@ impl GrowthSteps {
         let steps = starts.zip(self.last.ends()).enumerate();
         // SAFETY: the caller's promise: what was opened is the memory's own.
         let locked = steps.take_while(|(key, (start, end))| unsafe {
-            keys::lock(base.add(**start), **end - **start, *key).is_ok()
+            keys::protect(base.add(**start), **end - **start, READ_WRITE, Some(*key)).is_ok()
         });
         locked.count()
     }
@@ -192,11 +197,13 @@ impl GrowthSteps {
         self.broken = true;
         let open = self.now.ends().last().copied().unwrap_or(self.size);
         let end = self.last.ends().last().copied().unwrap_or(self.size);
-        let rights = MprotectFlags::READ | MprotectFlags::WRITE;
-        for (from, to, rights) in [(self.size, open, rights), (open, end, MprotectFlags::empty())] {
+        for (from, to, rights) in
+            [(self.size, open, READ_WRITE), (open, end, MprotectFlags::empty())]
+        {
             if from < to {
                 // SAFETY: the caller's promise: all of it was opened before.
-                unsafe { keys::unlock(base.add(from), to - from, rights) }.map_err(failed)?;
+                unsafe { keys::protect(base.add(from), to - from, rights, None) }
+                    .map_err(failed)?;
             }
         }
         (self.locked, self.broken, self.held) = (false, false, None);
@@ -337,7 +344,7 @@ mod tests {
         let rights = memory.steps.rights();
         memory.grow(3);
         let inner = Growing::new().steps.rights();
-        keys::deny_all();
+        keys::tests::deny_all();
         assert!(!can_read(at));
         drop(inner);
         assert!(can_read(at) && !can_read(at + 2 * PAGE));
@@ -386,13 +393,12 @@ mod tests {
         for _ in 0..5 {
             let rights = memory.steps.rights();
             memory.grow(3);
-            let read_write = MprotectFlags::READ | MprotectFlags::WRITE;
             // SAFETY: its memory, which nobody else uses.
             unsafe {
                 memory.steps.unlock(base).unwrap();
-                rustix::mm::mprotect(base.add(3 * PAGE).cast(), 2 * PAGE, read_write).unwrap();
+                rustix::mm::mprotect(base.add(3 * PAGE).cast(), 2 * PAGE, READ_WRITE).unwrap();
+                memory.steps.note(5 * PAGE);
             }
-            memory.steps.note(5 * PAGE);
             memory.size = 5 * PAGE;
             assert_eq!(memory.readable(), 5);
             drop(rights);

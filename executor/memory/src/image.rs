@@ -1,10 +1,9 @@
 //! The content of a clean memory, also as a file in memory to be mapped.
 
+use super::HeldMappings;
 use super::compare::BLOCK;
 use super::exclusive::Exclusive;
 use super::host_page;
-use super::mapping::hold;
-use super::mappings::Held;
 use crate::error::{Error, Result};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -182,7 +181,7 @@ struct Part {
     bytes: *const u8,
     /// Where in each page the data lies, in blocks.
     data: Box<[Range<u16>]>,
-    _held: Held,
+    _held: HeldMappings,
 }
 
 /// The clean content of a page.
@@ -208,7 +207,7 @@ impl Part {
         flags: MapFlags,
     ) -> Result<Self> {
         let (start, length) = (pages.start * host_page(), pages.len() * host_page());
-        let held = hold(1)?;
+        let held = HeldMappings::new(1)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let mapped = unsafe {
             let any = std::ptr::null_mut();

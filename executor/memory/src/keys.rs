@@ -34,7 +34,7 @@ fn keys() -> &'static Keys {
     KEYS.get_or_init(|| {
         let mut keys = Keys::default();
         while keys.count < MOST
-            && let Some(number) = kernel::take_key()
+            && let Some(number) = take_key()
         {
             keys.numbers[keys.count] = number;
             keys.count += 1;
@@ -53,41 +53,42 @@ pub fn protection_keys() -> usize {
     keys().count
 }
 
-/// Makes a range readable and writable for threads that may use a key.
+/// Gives a range this protection: for threads that may use a key, or for all of them.
 ///
 /// # Safety
 ///
-/// The range must be mapped, the caller's own, and used by threads alone that have the
-/// [`Rights`] to it.
-pub(super) unsafe fn lock(start: *mut u8, length: usize, key: usize) -> io::Result<()> {
-    let number = keys().numbers[..keys().count].get(key).ok_or(io::ErrorKind::Unsupported)?;
-    let flags = MprotectFlags::READ | MprotectFlags::WRITE;
+/// The range must be mapped, the caller's own, and not be accessed beyond what `flags` says, with a
+/// key by threads alone that have the [`Rights`] to it.
+pub(super) unsafe fn protect(
+    start: *mut u8,
+    length: usize,
+    flags: MprotectFlags,
+    key: Option<usize>,
+) -> io::Result<()> {
+    let number = match key {
+        Some(key) => *keys().numbers[..keys().count].get(key).ok_or(io::ErrorKind::Unsupported)?,
+        None => NO_KEY,
+    };
+    let (flags, number) = (libc::c_ulong::from(flags.bits()), libc::c_ulong::from(number));
     // SAFETY: the caller's promise.
-    unsafe { kernel::protect(start, length, flags, *number) }
-}
-
-/// Gives a range this protection, for all threads alike.
-///
-/// # Safety
-///
-/// The range must be mapped, the caller's own, and not be accessed beyond what `flags` says.
-pub(super) unsafe fn unlock(start: *mut u8, length: usize, flags: MprotectFlags) -> io::Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { kernel::protect(start, length, flags, NO_KEY) }
+    match unsafe { libc::syscall(libc::SYS_pkey_mprotect, start, length, flags, number) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Lets this thread use the first `count` keys, until its [`Rights`] end.
 #[inline]
 pub(super) fn allow(count: usize) {
     let keys = keys();
-    set((kernel::read() & !keys.denied[0]) | keys.denied[count]);
+    set((register::read() & !keys.denied[0]) | keys.denied[count]);
 }
 
 /// Writes the register where it is another one: reading it takes a nanosecond.
 #[inline]
 fn set(rights: u32) {
-    if kernel::read() != rights {
-        kernel::write(rights);
+    if register::read() != rights {
+        register::write(rights);
     }
 }
 
@@ -105,14 +106,14 @@ impl Rights {
     /// Those that the thread has, for a guest that needs none.
     #[inline]
     pub(super) fn unchanged() -> Self {
-        let before = kernel::has_register().then(kernel::read);
+        let before = register::is_there().then(register::read);
         Self { before, thread: PhantomData }
     }
 
     /// The use of the first `count` keys, and of no others of this process's.
     #[inline]
     pub(super) fn to(count: usize) -> Self {
-        let before = kernel::read();
+        let before = register::read();
         allow(count);
         Self { before: Some(before), thread: PhantomData }
     }
@@ -128,58 +129,37 @@ impl Drop for Rights {
     }
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-mod kernel {
-    use rustix::mm::MprotectFlags;
+/// A key that this thread may not use yet.
+fn take_key() -> Option<u32> {
+    // `PKEY_DISABLE_ACCESS` of pkey_alloc(2).
+    const DENIED: libc::c_ulong = 1;
+    let none: libc::c_ulong = 0;
+    if !register::is_there() {
+        return None;
+    }
+    // SAFETY: takes numbers, and changes this thread's right to a key that nothing has yet.
+    let number = unsafe { libc::syscall(libc::SYS_pkey_alloc, none, DENIED) };
+    u32::try_from(number).ok()
+}
+
+#[cfg(target_arch = "x86_64")]
+mod register {
     use std::arch::asm;
     use std::arch::x86_64::{__cpuid, __cpuid_count};
-    use std::io;
     use std::sync::LazyLock;
-
-    /// A key that this thread may not use yet.
-    pub(super) fn take_key() -> Option<u32> {
-        // `PKEY_DISABLE_ACCESS` of pkey_alloc(2).
-        const DENIED: libc::c_ulong = 1;
-        let none: libc::c_ulong = 0;
-        // SAFETY: takes numbers, and changes this thread's right to a key that nothing has yet.
-        let number = unsafe { libc::syscall(libc::SYS_pkey_alloc, none, DENIED) };
-        u32::try_from(number).ok()
-    }
-
-    /// # Safety
-    ///
-    /// As for mprotect(2).
-    pub(super) unsafe fn protect(
-        start: *mut u8,
-        length: usize,
-        flags: MprotectFlags,
-        key: u32,
-    ) -> io::Result<()> {
-        // SAFETY: the caller's promise.
-        let done = unsafe {
-            libc::syscall(
-                libc::SYS_pkey_mprotect,
-                start,
-                length,
-                libc::c_ulong::from(flags.bits()),
-                libc::c_ulong::from(key),
-            )
-        };
-        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
 
     /// `true` if threads have the register, and may read and write it.
     #[inline]
-    pub(super) fn has_register() -> bool {
-        static HAS: LazyLock<bool> = LazyLock::new(|| {
+    pub(super) fn is_there() -> bool {
+        static IS: LazyLock<bool> = LazyLock::new(|| {
             // The bit says that the kernel has turned the keys on, too.
             const TURNED_ON: u32 = 1 << 4;
-            __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ecx & TURNED_ON != 0
+            !cfg!(miri) && __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ecx & TURNED_ON != 0
         });
-        *HAS
+        *IS
     }
 
-    /// The register. Called only where the kernel has given a key or [`has_register`] says so.
+    /// Called only where [it is there](is_there).
     #[inline]
     pub(super) fn read() -> u32 {
         let rights;
@@ -204,30 +184,9 @@ mod kernel {
     }
 }
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-mod kernel {
-    use rustix::mm::MprotectFlags;
-    use std::io;
-
-    pub(super) fn take_key() -> Option<u32> {
-        None
-    }
-
-    /// Without keys there is nothing to protect by them.
-    ///
-    /// # Safety
-    ///
-    /// None is needed.
-    pub(super) unsafe fn protect(
-        _start: *mut u8,
-        _length: usize,
-        _flags: MprotectFlags,
-        _key: u32,
-    ) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(super) fn has_register() -> bool {
+#[cfg(not(target_arch = "x86_64"))]
+mod register {
+    pub(super) fn is_there() -> bool {
         false
     }
 
@@ -238,15 +197,14 @@ mod kernel {
     pub(super) fn write(_rights: u32) {}
 }
 
-/// Takes this thread's rights to all keys, as the kernel does for signal handlers.
 #[cfg(test)]
-pub(super) fn deny_all() {
-    kernel::write(0x5555_5554);
-}
-
-#[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Takes this thread's rights to all keys, as the kernel does for signal handlers.
+    pub(in super::super) fn deny_all() {
+        register::write(0x5555_5554);
+    }
 
     /// `true` if the kernel gives keys to this process: it is asked for one more, which is given
     /// back.
@@ -275,7 +233,7 @@ mod tests {
         let said = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let flags = said.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
         let has_keys = cfg!(target_arch = "x86_64") && flags.split(' ').any(|flag| flag == "ospke");
-        assert_eq!(kernel::has_register(), has_keys);
+        assert_eq!(register::is_there(), has_keys);
         assert!(has_keys || protection_keys() == 0);
         drop(Rights::unchanged());
     }

@@ -16,10 +16,10 @@ fn memories_by_faults() -> impl Iterator<Item = (ResetMethod, Memory)> {
 /// Tries something with the log of page faults, and as if the kernel kept none.
 fn with_and_without_logs(test: impl Fn()) {
     for logs in [true, false] {
-        fault_log::turn_off(!logs);
+        fault_log::tests::turn_off(!logs);
         test();
     }
-    fault_log::turn_off(false);
+    fault_log::tests::turn_off(false);
 }
 
 /// Writes a byte to pages of a memory as a guest does.
@@ -172,14 +172,14 @@ fn what_is_written_to_huge_pages_is_not_missed() {
         unsafe { libc::madvise(base.cast(), size, libc::MADV_HUGEPAGE) };
         // SAFETY: the mapping is larger than the template, and outlives the resetter.
         let mut resetter = unsafe { template.install(base) }.unwrap();
-        resetter.note_threads();
+        ResetterMut::from(&mut resetter).note_threads();
         for (round, open) in [0, first, slightly, size, size].into_iter().enumerate() {
             for at in (0..open).step_by(host_page()) {
                 // SAFETY: a byte of the mapping, to which there is no reference.
                 unsafe { base.add(at).write_volatile(201) };
             }
             // SAFETY: nobody has a reference into the mapping, all of which is open.
-            unsafe { resetter.reset_grown(open.max(first)) }.unwrap();
+            unsafe { resetter.reset(open.max(first)) }.unwrap();
             assert!(mapping.bytes_mut().iter().all(|byte| *byte == 0), "{kind}: round {round}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::exclusive::Exclusive;
 use super::host_page;
-use super::mappings::Held;
+use super::mappings;
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::cell::Cell;
@@ -32,51 +32,59 @@ pub struct Mapping {
     held: HeldMappings,
 }
 
-/// Mappings for a memory.
-pub(super) fn hold(mappings: usize) -> Result<Held> {
-    Held::new(mappings).ok_or_else(too_many)
-}
-
-/// The mappings of a memory, as long as this value lives. For one that a runtime has made: they
+/// The mappings of a memory, as long as this value lives. Those of memories that a runtime has made
 /// count with those of Touchstone's memories.
 #[derive(Debug)]
 pub struct HeldMappings {
-    held: Held,
+    count: isize,
     /// `true` if one of them is for what the memory has grown by.
     has_grown: bool,
 }
 
 impl HeldMappings {
-    /// Those of a new memory.
+    /// Those of a new memory or of a part of one.
     ///
     /// # Errors
     ///
     /// When too few would be left to the rest of the process.
     pub fn new(mappings: usize) -> Result<Self> {
-        Ok(Self { held: hold(mappings)?, has_grown: false })
+        let mut held = Self { count: 0, has_grown: false };
+        if held.take(mappings as isize, 16) { Ok(held) } else { Err(too_many()) }
     }
 
     /// One more if it is the first time that the memory grows. Whether enough are left to others.
     pub fn grow(&mut self) -> bool {
-        self.has_grown = self.has_grown || self.held.grow();
+        self.has_grown = self.has_grown || self.take(1, 32);
         self.has_grown
+    }
+
+    fn take(&mut self, mappings: isize, part: isize) -> bool {
+        let is_left = mappings::hold(mappings, part);
+        if is_left {
+            self.count += mappings;
+        } else {
+            mappings::hold(-mappings, part);
+        }
+        is_left
+    }
+}
+
+impl Drop for HeldMappings {
+    fn drop(&mut self) {
+        mappings::hold(-self.count, 1);
     }
 }
 
 #[cold]
 fn too_many() -> Error {
-    Error::System {
-        action: "cannot make another memory or grow one: this process has nearly as many mappings \
-                 as vm.max_map_count allows",
-        source: std::io::ErrorKind::OutOfMemory.into(),
-    }
+    Error::system(
+        "cannot make another memory or grow one: this process has nearly as many mappings as \
+         vm.max_map_count allows",
+    )(std::io::ErrorKind::OutOfMemory)
 }
 
 fn too_large() -> Error {
-    Error::System {
-        action: "cannot make a memory so large",
-        source: std::io::ErrorKind::OutOfMemory.into(),
-    }
+    Error::system("cannot make a memory so large")(std::io::ErrorKind::OutOfMemory)
 }
 
 /// A size in whole host pages.
@@ -134,13 +142,11 @@ impl Mapping {
     ///
     /// When too few mappings would be left to the rest of the process.
     pub fn split(&mut self) -> Result<()> {
-        self.held.held.join(hold(1)?);
-        Ok(())
+        if self.held.take(1, 16) { Ok(()) } else { Err(too_many()) }
     }
 
-    /// From now on, [`hide`](Self::hide) lets the kernel's protection be as it is: for users who
-    /// compare each access with what is [`accessible`](Self::accessible), as interpreters do. A
-    /// memory that grows and shrinks in each call then needs no system call for it.
+    /// From now on, [`hide`](Self::hide) lets the kernel's protection be as it is, see
+    /// [`Memory::staying_open`](super::Memory::staying_open).
     pub fn stay_open(&mut self) {
         self.stays_open = true;
     }
@@ -201,20 +207,20 @@ impl Mapping {
             let protect = |protection| unsafe {
                 rustix::mm::mprotect(self.base.add(low).cast(), high - low, protection)
             };
-            if let Err(error) = protect(protection) {
-                // It may be several ranges to the kernel, of which it has changed the first.
-                if protection.is_empty() {
-                    self.cannot_close(low);
-                } else {
-                    self.broken = protect(MprotectFlags::empty()).is_err();
-                }
-                return Err(Error::system("cannot change the size of a memory")(error));
-            }
+            let changed = protect(protection);
             if protection.is_empty() {
+                // Open or not, nobody is to use it.
                 (self.accessible, self.open) = (low, low);
-                self.exclusive().discard(&(low..high)).inspect_err(|_| self.broken = true)?;
-            } else {
+                self.broken = changed.is_err();
+            } else if changed.is_ok() {
                 self.open = high;
+            } else {
+                // It may be several ranges to the kernel, of which it has changed the first.
+                self.broken = protect(MprotectFlags::empty()).is_err();
+            }
+            changed.map_err(Error::system("cannot change the size of a memory"))?;
+            if protection.is_empty() {
+                self.exclusive().discard(&(low..high)).inspect_err(|_| self.broken = true)?;
             }
         }
         self.accessible = accessible;
@@ -225,13 +231,6 @@ impl Mapping {
     /// more.
     pub(super) fn is_broken(&self) -> bool {
         self.broken
-    }
-
-    /// Something behind so many bytes could not be closed: open or not, nobody is to use it.
-    #[cold]
-    fn cannot_close(&mut self, accessible: usize) {
-        self.broken = true;
-        (self.accessible, self.open) = (accessible, accessible);
     }
 
     /// Fails if the memory must not be used any more.
@@ -248,10 +247,7 @@ impl Mapping {
         for advice in [Advice::LinuxDontDump, Advice::LinuxNoHugepage] {
             // SAFETY: the range lies in the mapping that this value owns; its content and
             // protection stay the same.
-            let _ = unsafe {
-                let start = self.base.add(from).cast();
-                rustix::mm::madvise(start, end - from, advice)
-            };
+            let _ = unsafe { rustix::mm::madvise(self.base.add(from).cast(), end - from, advice) };
         }
         self.apart = end;
     }
@@ -271,23 +267,21 @@ impl Mapping {
         }
         if self.stays_open {
             self.accessible = accessible;
-        } else {
-            if self.accessible > self.apart {
-                self.set_apart(accessible, self.accessible);
-            }
-            // SAFETY: the range lies in the mapping that this value owns, and
-            // `&mut self` says that nobody reads or writes it meanwhile.
-            unsafe {
-                let start = self.base.add(accessible).cast();
-                rustix::mm::mprotect(start, self.accessible - accessible, MprotectFlags::empty())
-            }
-            .map_err(|error| {
-                self.cannot_close(accessible);
-                Error::system("cannot change the size of a memory")(error)
-            })?;
-            (self.accessible, self.open) = (accessible, accessible);
+            return Ok(());
         }
-        Ok(())
+        if self.accessible > self.apart {
+            self.set_apart(accessible, self.accessible);
+        }
+        // SAFETY: the range lies in the mapping that this value owns, and
+        // `&mut self` says that nobody reads or writes it meanwhile.
+        let closed = unsafe {
+            let start = self.base.add(accessible).cast();
+            rustix::mm::mprotect(start, self.accessible - accessible, MprotectFlags::empty())
+        };
+        // Open or not, nobody is to use it.
+        (self.accessible, self.open) = (accessible, accessible);
+        self.broken = closed.is_err();
+        closed.map_err(Error::system("cannot change the size of a memory"))
     }
 
     /// The memory, which nobody else uses.
@@ -298,9 +292,14 @@ impl Mapping {
 
     /// The memory as bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes_before(0)
+    }
+
+    /// Its bytes but for the last ones.
+    pub(super) fn bytes_before(&mut self, last: usize) -> &mut [u8] {
         // SAFETY: the first `accessible` bytes are readable and writable, are
         // initialised by the kernel, and belong to this value alone.
-        unsafe { std::slice::from_raw_parts_mut(self.base, self.accessible) }
+        unsafe { std::slice::from_raw_parts_mut(self.base, self.accessible - last) }
     }
 }
 

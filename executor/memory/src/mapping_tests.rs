@@ -239,7 +239,7 @@ fn mappings_are_given_back_while_they_are_many() {
     };
     let (mut many, mut few) = (new(), new());
     assert!(call(&mut many, 20, 1) && call(&mut few, mappings::FEW_RUNS, 2));
-    let others = mappings::Others::new(1);
+    let others = mappings::tests::Others::new(1);
     assert!((0..5).all(|_| call(&mut few, mappings::FEW_RUNS, 2)));
     assert!((0..20).all(|_| !call(&mut many, 20, 1)));
     drop(others);
@@ -297,7 +297,7 @@ fn mappings_that_memories_take_are_counted() {
         return;
     }
     for kind in kinds(KEEP_RESIDENT) {
-        let (before, held) = (mappings(0..usize::MAX).count as isize, mappings::held());
+        let (before, held) = (mappings(0..usize::MAX).count as isize, mappings::tests::held());
         let memories: Vec<_> = (0..100)
             .map(|_| {
                 let mut memory = Memory::new(Some(&template(kind)), SIZE, 3 * SIZE).unwrap();
@@ -311,8 +311,8 @@ fn mappings_that_memories_take_are_counted() {
             .collect();
         let taken = mappings(0..usize::MAX).count as isize - before;
         // The program has a few more of its own.
-        assert!(taken <= mappings::held() - held + 10, "{kind:?}: {taken}");
+        assert!(taken <= mappings::tests::held() - held + 10, "{kind:?}: {taken}");
         drop(memories);
-        assert_eq!(mappings::held(), held, "{kind:?}");
+        assert_eq!(mappings::tests::held(), held, "{kind:?}");
     }
 }

@@ -29,49 +29,11 @@ pub(super) fn add(runs: isize) {
     TAKEN.fetch_add(runs * EACH, Ordering::Relaxed);
 }
 
-/// Mappings that a memory takes as long as it is there.
-#[derive(Debug)]
-pub(super) struct Held(isize);
-
-impl Held {
-    /// Those of a new memory or of a part of one; `None` where too few would be left to others.
-    pub(super) fn new(mappings: usize) -> Option<Self> {
-        Self::leaving(mappings, 16)
-    }
-
-    /// One more, for a memory that begins to grow. Whether enough are left to others.
-    pub(super) fn grow(&mut self) -> bool {
-        Self::leaving(1, 32).is_some_and(|more| {
-            self.join(more);
-            true
-        })
-    }
-
-    /// So many, if the rest of the process then still has such a part of all that are allowed.
-    fn leaving(mappings: usize, part: isize) -> Option<Self> {
-        let held = Self(mappings as isize);
-        let all = HELD.fetch_add(held.0, Ordering::Relaxed) + held.0;
-        let most = *ALLOWED - *ALLOWED / part - TAKEN.load(Ordering::Relaxed);
-        (all <= most).then_some(held)
-    }
-
-    /// Takes over what another one holds.
-    pub(super) fn join(&mut self, other: Self) {
-        self.0 += other.0;
-        std::mem::forget(other);
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        HELD.fetch_sub(self.0, Ordering::Relaxed);
-    }
-}
-
-/// Mappings that memories take whatever is written to them, for tests.
-#[cfg(test)]
-pub(super) fn held() -> isize {
-    HELD.load(Ordering::Relaxed)
+/// A memory takes so many mappings, or gives them back. Returns `true` if the rest of the process
+/// then still has such a part of all that are allowed.
+pub(super) fn hold(mappings: isize, part: isize) -> bool {
+    let all = HELD.fetch_add(mappings, Ordering::Relaxed) + mappings;
+    all <= *ALLOWED - *ALLOWED / part - TAKEN.load(Ordering::Relaxed)
 }
 
 /// `true` if memories are to give back what they can do without.
@@ -93,33 +55,6 @@ fn is_above_quarters(quarters: isize, taken: isize, allowed: isize) -> bool {
     taken > allowed / 4 * quarters
 }
 
-/// Runs that others take, for tests.
-#[cfg(test)]
-#[derive(Debug)]
-pub(super) struct Others(isize);
-
-#[cfg(test)]
-impl Others {
-    /// As many that so many quarters of what is allowed are taken.
-    pub(super) fn new(quarters: isize) -> Self {
-        let runs = *ALLOWED * quarters / 4 / EACH + quarters.signum();
-        add(runs);
-        Self(runs)
-    }
-
-    /// Mappings that all memories take.
-    pub(super) fn taken() -> isize {
-        TAKEN.load(Ordering::Relaxed)
-    }
-}
-
-#[cfg(test)]
-impl Drop for Others {
-    fn drop(&mut self) {
-        add(-self.0);
-    }
-}
-
 /// Reads what the system allows, so that a handler does not have to.
 pub(super) fn prepare() {
     LazyLock::force(&ALLOWED);
@@ -131,8 +66,37 @@ static ALLOWED: LazyLock<isize> = LazyLock::new(|| {
 });
 
 #[cfg(all(test, not(loom)))]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Runs that others take.
+    #[derive(Debug)]
+    pub(in super::super) struct Others(isize);
+
+    impl Others {
+        /// As many that so many quarters of what is allowed are taken.
+        pub(in super::super) fn new(quarters: isize) -> Self {
+            let runs = *ALLOWED * quarters / 4 / EACH + quarters.signum();
+            add(runs);
+            Self(runs)
+        }
+
+        /// Mappings that all memories take for what was written to them.
+        pub(in super::super) fn taken() -> isize {
+            TAKEN.load(Ordering::Relaxed)
+        }
+    }
+
+    impl Drop for Others {
+        fn drop(&mut self) {
+            add(-self.0);
+        }
+    }
+
+    /// Mappings that memories take whatever is written to them.
+    pub(in super::super) fn held() -> isize {
+        HELD.load(Ordering::Relaxed)
+    }
 
     #[test]
     fn many_is_more_than_a_quarter_and_too_many_more_than_a_half() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Memory {
     // Dropped in this order: a resetter must not outlive the mapping.
-    resetter: Option<Resetter>,
+    pub(super) resetter: Option<Resetter>,
     mapping: Mapping,
     /// Mapped behind the template's content.
     region: Option<Arc<Region>>,
@@ -119,16 +119,15 @@ impl Memory {
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
         let Some(resetter) = &mut self.resetter else { return Ok(false) };
-        if self.region.is_some() {
-            // The region was not written and the memory has not grown.
-            // SAFETY: `&mut self` says that nobody uses the memory.
-            return unsafe { resetter.reset() }.map(|()| true);
-        }
-        let (size, open) = (resetter.template().size(), self.mapping.accessible());
+        let size = resetter.template().size();
+        // One with a region has not grown, and the region was not written.
+        let open = if self.region.is_some() { size } else { self.mapping.accessible() };
         // SAFETY: `&mut self` says that nobody uses the memory; all of what is
         // accessible is readable and writable or becomes so by a fault.
-        unsafe { resetter.reset_grown(open) }?;
-        self.mapping.hide(size).inspect_err(|_| resetter.give_up())?;
+        unsafe { resetter.reset(open) }?;
+        if self.region.is_none() {
+            self.mapping.hide(size).inspect_err(|_| resetter.give_up())?;
+        }
         Ok(true)
     }
 
@@ -142,7 +141,7 @@ impl Memory {
     pub fn trim(&mut self) -> Result<()> {
         match &mut self.resetter {
             // SAFETY: `&mut self` says that nobody uses the memory.
-            Some(resetter) => unsafe { resetter.trim() },
+            Some(resetter) => unsafe { ResetterMut::from(resetter).trim() },
             None => Ok(()),
         }
     }
@@ -168,19 +167,6 @@ impl Memory {
         self.resetter.as_mut().map(ResetterMut::from)
     }
 
-    /// See [`Resetter::lacks_notes`].
-    #[inline]
-    pub(super) fn lacks_notes(&self) -> bool {
-        self.resetter.as_ref().is_some_and(Resetter::lacks_notes)
-    }
-
-    /// Forgets what its user has said about threads.
-    pub(super) fn forget_owner(&mut self) {
-        if let Some(resetter) = &mut self.resetter {
-            resetter.forget_owner();
-        }
-    }
-
     /// The memory as bytes, without a [`Region`] behind them. The kernel may write to them, but in
     /// a tracked memory only where [`writable`] was called before.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
@@ -194,10 +180,7 @@ impl Memory {
     /// `process_vm_writev`). A memory of kind [`ResetMethod::Gated`](super::ResetMethod::Gated)
     /// then need not ask the kernel.
     pub fn own_bytes_mut(&mut self) -> &mut [u8] {
-        let shared = self.region.as_ref().map_or(0, |region| region.length());
-        let bytes = self.mapping.bytes_mut();
-        let own = bytes.len() - shared;
-        &mut bytes[..own]
+        self.mapping.bytes_before(self.region.as_ref().map_or(0, |region| region.length()))
     }
 }
 

@@ -42,7 +42,7 @@ pub enum ResetMethod {
     /// restored in place. After a call that writes more than `limit`, or pages in too many places,
     /// and where calls keep writing new pages, the memory is opened as a whole until its calls are
     /// light again. It is then reset as by [`Gated`](Self::Gated) if its owner
-    /// [notes threads](super::Resetter::note_threads), else as by [`Resident`](Self::Resident).
+    /// [notes threads](super::ResetterMut::note_threads), else as by [`Resident`](Self::Resident).
     ///
     /// Only [so many](super::TRACKED_AT_ONCE) memories are tracked at once. Further ones are open
     /// from the beginning.

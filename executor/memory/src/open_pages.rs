@@ -71,12 +71,6 @@ impl OpenPages {
         }
     }
 
-    /// How many pages the memory has.
-    #[cfg(any(test, loom))]
-    pub(super) fn count(&self) -> u32 {
-        self.pages
-    }
-
     /// How many pages are open, if the list was long enough for them.
     #[inline]
     pub(super) fn listed(&self) -> usize {
@@ -247,15 +241,10 @@ impl OpenPages {
         }
         let is_new = !page.checked_sub(1).is_some_and(|before| self.is_open(before))
             && !self.is_open(page + width);
-        if width == 0 || is_new && self.has_runs_enough() {
-            return Wanted::All;
-        }
-        Wanted::Pages(width)
-    }
-
-    fn has_runs_enough(&self) -> bool {
         let runs = self.runs();
-        runs >= mappings::RUNS || runs >= mappings::FEW_RUNS && mappings::are_too_many()
+        let are_enough =
+            || runs >= mappings::RUNS || runs >= mappings::FEW_RUNS && mappings::are_too_many();
+        if width == 0 || is_new && are_enough() { Wanted::All } else { Wanted::Pages(width) }
     }
 
     /// So many pages, as [`wanted`](Self::wanted) said, are open from now on, those
@@ -288,8 +277,7 @@ impl OpenPages {
     /// All pages are open from now on.
     pub(super) fn note_all(&self) {
         self.overflowed.store(true, Ordering::Relaxed);
-        let runs = self.runs.swap(0, Ordering::Relaxed);
-        mappings::add(-runs);
+        mappings::add(-self.runs.swap(0, Ordering::Relaxed));
     }
 }
 
@@ -454,13 +442,13 @@ mod tests {
             return;
         }
         let few = mappings::FEW_RUNS as u32;
-        let taken = mappings::Others::taken;
+        let taken = mappings::tests::Others::taken;
         let pages = OpenPages::new(4096, 4096);
         assert!((0..few).all(|run| write(&pages, 3 * run)));
         assert_eq!(taken(), 2 * few as isize);
         assert!(!mappings::are_many() && !mappings::are_too_many());
         assert_eq!(pages.wanted(3 * few), Wanted::Pages(1));
-        let others = mappings::Others::new(2);
+        let others = mappings::tests::Others::new(2);
         assert!(mappings::are_many() && mappings::are_too_many());
         assert_eq!(pages.wanted(3 * few), Wanted::All);
         pages.retain(|page| page > 0);
@@ -528,7 +516,7 @@ mod tests {
                 let open: BTreeSet<usize> = listed.iter().copied().collect();
                 prop_assert_eq!(open.len(), listed.len());
                 prop_assert!(listed.len() <= pages.keeps());
-                for page in 0..pages.count() {
+                for page in 0..pages.pages {
                     prop_assert_eq!(pages.is_open(page), open.contains(&(page as usize)));
                 }
                 prop_assert!(pages.overflowed() || written.is_subset(&open));

@@ -5,6 +5,7 @@
 use super::host_page;
 use super::process::OwnFile;
 use std::fs::File;
+use std::io;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
@@ -65,7 +66,7 @@ impl Region {
 static PAGEMAP: LazyLock<Option<OwnFile>> = LazyLock::new(|| {
     let map = OwnFile::new(|| Ok(File::open("/proc/self/pagemap")?.into())).ok()?;
     // An empty answer for one page is enough to know that the call exists.
-    let page = super::host_page();
+    let page = host_page();
     let probe = Box::new([0_u8; 1]);
     let start = (probe.as_ptr() as usize & !(page - 1)) as u64;
     ask(&map, start, start + page as u64, &mut [Region::default()]).ok()?;
@@ -78,52 +79,36 @@ pub fn is_available() -> bool {
     PAGEMAP.is_some()
 }
 
-/// The result of one scan.
-struct Scan {
-    /// How many of the regions were filled.
-    found: usize,
-    /// The address up to which the range was looked at.
-    walked_to: u64,
-}
-
-impl Scan {
-    /// Where to go on after a scan that began at an address.
-    fn next(&self, start: u64) -> std::io::Result<u64> {
-        if self.walked_to > start {
-            Ok(self.walked_to)
-        } else {
-            Err(std::io::Error::other("the kernel's scan of the pages came to no end"))
-        }
-    }
-}
-
-/// Runs of pages in `start..end` that hold something else than the file under them: present or
-/// swapped out. In a private mapping those are the pages that were written, and the pages of
-/// anonymous memory that were read ([`Region::is_shared_zeros`]). Stops where the regions are full.
-fn scan(start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
-    let map = PAGEMAP.as_ref().ok_or(std::io::ErrorKind::Unsupported)?;
-    ask(map, start, end, regions)
-}
-
-/// Calls `found` for each run of pages in a range that [`scan`] finds, in ascending order, until it
-/// breaks.
+/// Calls `found` for each run of pages in a range that hold something else than the file under
+/// them, present or swapped out, in ascending order, until it breaks. In a private mapping those
+/// are the pages that were written, and the pages of anonymous memory that were read
+/// ([`Region::is_shared_zeros`]).
 pub(super) fn each_region<B>(
     range: Range<u64>,
     mut found: impl FnMut(&Region) -> ControlFlow<B>,
-) -> std::io::Result<ControlFlow<B>> {
+) -> io::Result<ControlFlow<B>> {
+    let map = PAGEMAP.as_ref().ok_or(io::ErrorKind::Unsupported)?;
     let mut regions = [Region::default(); REGIONS];
     let mut from = range.start;
     while from < range.end {
-        let scan = scan(from, range.end, &mut regions)?;
-        if let ControlFlow::Break(value) = regions[..scan.found].iter().try_for_each(&mut found) {
+        let (count, walked_to) = ask(map, from, range.end, &mut regions)?;
+        if let ControlFlow::Break(value) = regions[..count].iter().try_for_each(&mut found) {
             return Ok(ControlFlow::Break(value));
         }
-        from = scan.next(from)?;
+        from = further(from, walked_to)?;
     }
     Ok(ControlFlow::Continue(()))
 }
 
-fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> std::io::Result<Scan> {
+/// Where to go on after a scan from an address to another one.
+fn further(from: u64, walked_to: u64) -> io::Result<u64> {
+    let error = || io::Error::other("the kernel's scan of the pages came to no end");
+    if walked_to > from { Ok(walked_to) } else { Err(error()) }
+}
+
+/// One scan of a range: how many of the regions were filled, and the address up to which the range
+/// was looked at.
+fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> io::Result<(usize, u64)> {
     let mut arguments = ScanArguments {
         size: size_of::<ScanArguments>() as u64,
         start,
@@ -140,10 +125,10 @@ fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> std::io::
     // SAFETY: the kernel reads and writes `arguments`, and writes at most
     // `vec_len` entries to `vec`; both are ours and live across the call.
     let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };
-    if found < 0 {
-        return Err(std::io::Error::last_os_error());
+    match usize::try_from(found) {
+        Ok(found) => Ok((found, arguments.walk_end)),
+        Err(_) => Err(io::Error::last_os_error()),
     }
-    Ok(Scan { found: found as usize, walked_to: arguments.walk_end })
 }
 
 #[cfg(test)]
@@ -152,9 +137,7 @@ mod tests {
 
     #[test]
     fn a_scan_that_comes_no_further_is_an_error() {
-        let scan = |walked_to| Scan { found: 0, walked_to };
-        assert_eq!(scan(9).next(8).unwrap(), 9);
-        assert!(scan(8).next(8).is_err());
-        assert!(scan(0).next(8).is_err());
+        assert_eq!(further(8, 9).unwrap(), 9);
+        assert!(further(8, 8).is_err() && further(8, 0).is_err());
     }
 }

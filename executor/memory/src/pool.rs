@@ -1,6 +1,6 @@
 //! Memories that are used one after the other by different instances.
 
-use super::{Memory, MemoryTemplate, ResetMethod, ResetterMut};
+use super::{Memory, MemoryTemplate, ResetMethod, Resetter, ResetterMut};
 use crate::error::{Error, Result};
 use crate::padded::Padded;
 use crate::shelf::Shelf;
@@ -128,7 +128,7 @@ impl MemoryPool {
     /// Keeps a memory that is clean, if it is usable.
     fn put(&self, mut memory: Box<Padded<Memory>>) {
         if memory.is_usable() {
-            memory.forget_owner();
+            memory.resetter.iter_mut().for_each(Resetter::forget_owner);
             // Of one that cannot shrink nobody knows what it is: `take` leaves it out.
             self.idle.put(memory, |unused| drop(unused.trim()));
         }
@@ -245,9 +245,7 @@ impl PooledMemory {
         }
         memory.grow(size)
     }
-}
 
-impl PooledMemory {
     /// Makes the memory clean and of its first size, as a new lease would be. Returns
     /// `true` if the owner has to look at it again: its size or address is another one than before,
     /// or its [threads should be noted](super::UsedOn::follow).
@@ -276,7 +274,8 @@ impl PooledMemory {
         if !memory.reset()? {
             return Err(Error::Misuse("a memory without a template cannot be made clean"));
         }
-        Ok(memory.accessible() != before || memory.lacks_notes())
+        let lacks_notes = memory.resetter.as_ref().is_some_and(Resetter::lacks_notes);
+        Ok(memory.accessible() != before || lacks_notes)
     }
 
     /// The resetter of the memory, if there is a template.

@@ -48,9 +48,8 @@ struct Idle<T> {
 impl<T> Shelf<T> {
     /// An empty one that keeps at most `capacity` things, and one for each board.
     pub fn new(capacity: usize) -> Self {
-        let board = || Padded(Mutex::new(Board { idle: Vec::new(), now: 0, looked: 0 }));
-        let boards = std::array::from_fn(|_| board());
-        Self { boards, extra: Padded(AtomicUsize::new(0)), capacity }
+        let board = |_| Padded(Mutex::new(Board { idle: Vec::new(), now: 0, looked: 0 }));
+        Self { boards: std::array::from_fn(board), extra: Padded::default(), capacity }
     }
 
     /// How many things are kept beside one for each board.
@@ -62,7 +61,7 @@ impl<T> Shelf<T> {
     #[inline]
     pub fn take(&self) -> Option<T> {
         let own = own_board();
-        self.take_from(&mut self.lock(own)).or_else(|| {
+        self.take_from(&mut self.boards[own].lock()).or_else(|| {
             (1..BOARDS).find_map(|step| {
                 let other = self.boards[(own + step) % BOARDS].try_lock();
                 self.take_from(&mut *other?)
@@ -84,7 +83,7 @@ impl<T> Shelf<T> {
     #[inline]
     pub fn put(&self, thing: T, shrink: impl FnMut(&mut T)) {
         let own = own_board();
-        let mut board = self.lock(own);
+        let mut board = self.boards[own].lock();
         board.now += 1;
         let (since, now) = (board.now, board.now);
         let fits = board.idle.is_empty()
@@ -133,16 +132,6 @@ impl<T> Shelf<T> {
             other.looked = other.now;
         }
     }
-
-    fn lock(&self, board: usize) -> MutexGuard<'_, Board<T>> {
-        self.boards[board].lock()
-    }
-
-    /// How many there are.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        (0..BOARDS).map(|board| self.lock(board).idle.len()).sum()
-    }
 }
 
 /// This thread's board: threads get them in turns.
@@ -164,6 +153,13 @@ fn own_board() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl<T> Shelf<T> {
+        /// How many there are.
+        pub(crate) fn len(&self) -> usize {
+            self.boards.iter().map(|board| board.lock().idle.len()).sum()
+        }
+    }
 
     #[test]
     fn what_nobody_needs_shrinks_once() {

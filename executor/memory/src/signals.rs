@@ -15,11 +15,10 @@
 //!
 //! A thread that blocks SIGSEGV cannot run on a tracked memory: the kernel ends the process.
 
-use super::tracked::{self, Fault};
+use super::tracked;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// `si_code` of an access that the protection of a mapped page forbids
 /// (`asm-generic/siginfo.h`).
@@ -29,39 +28,29 @@ const LEVELS: usize = 12;
 
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// The handler that a level was put over. Written once, before the level's handler is
-/// installed, and never again.
-struct Level {
-    /// `sa_sigaction` of what was there.
-    action: AtomicUsize,
-    /// Its `sa_flags`.
-    flags: AtomicI32,
-    /// The signals that it asked to be blocked while it runs, a bit for each.
-    blocked: AtomicU64,
+/// The handler that a level was put over.
+struct Below {
+    action: libc::sigaction,
+    /// The signals to be blocked while it runs, if there are any.
+    blocked: Option<libc::sigset_t>,
 }
 
-impl Level {
-    const fn new() -> Self {
-        Self { action: AtomicUsize::new(0), flags: AtomicI32::new(0), blocked: AtomicU64::new(0) }
-    }
-
-    fn set(&self, below: &libc::sigaction) {
-        self.action.store(below.sa_sigaction, Ordering::Relaxed);
-        self.flags.store(below.sa_flags, Ordering::Relaxed);
+impl Below {
+    fn new(action: libc::sigaction) -> Self {
+        let mut mask = action.sa_mask;
         // SAFETY: the mask is one that the kernel gave.
-        let asked =
-            |signal: &c_int| unsafe { libc::sigismember(&raw const below.sa_mask, *signal) == 1 };
-        let itself = if below.sa_flags & libc::SA_NODEFER == 0 { bit(libc::SIGSEGV) } else { 0 };
-        let blocked = (1..=64).filter(asked).fold(itself, |bits, signal| bits | bit(signal));
-        self.blocked.store(blocked, Ordering::Relaxed);
+        let blocks = unsafe {
+            if action.sa_flags & libc::SA_NODEFER == 0 {
+                libc::sigaddset(&raw mut mask, libc::SIGSEGV);
+            }
+            (1..=64).any(|signal| libc::sigismember(&raw const mask, signal) == 1)
+        };
+        Self { action, blocked: blocks.then_some(mask) }
     }
 }
 
-fn bit(signal: c_int) -> u64 {
-    1 << (signal - 1)
-}
-
-static BELOW: [Level; LEVELS] = [const { Level::new() }; LEVELS];
+/// Set for each level before its handler is installed.
+static BELOW: [OnceLock<Below>; LEVELS] = [const { OnceLock::new() }; LEVELS];
 
 /// Levels in use. The lock is that of whoever installs; handlers do not take it.
 static INSTALLED: Mutex<usize> = Mutex::new(0);
@@ -83,12 +72,14 @@ pub fn reinstall_signal_handler() -> std::io::Result<()> {
     if HANDLERS[..*installed].iter().any(|ours| current.sa_sigaction == *ours as usize) {
         return Ok(());
     }
-    let Some(level) = BELOW.get(*installed) else {
+    let level = *installed;
+    if level == LEVELS {
         return Err(std::io::Error::other(
             "the handler of SIGSEGV was replaced too often by other code in this process",
         ));
-    };
-    level.set(&current);
+    }
+    BELOW[level].get_or_init(|| Below::new(current));
+    *installed += 1;
     // SAFETY: a `sigaction` of zeros is a valid one. The handler is of the type that
     // SA_SIGINFO asks for and does only what is allowed in one. SA_ONSTACK, because
     // a handler below may have to report an exhausted stack; SA_NODEFER and an empty
@@ -96,16 +87,12 @@ pub fn reinstall_signal_handler() -> std::io::Result<()> {
     // to may fault again.
     let failed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = HANDLERS[*installed] as usize;
+        action.sa_sigaction = HANDLERS[level] as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(libc::SIGSEGV, &raw const action, std::ptr::null_mut())
     };
-    if failed != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    *installed += 1;
-    Ok(())
+    if failed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
 /// The action that is installed now.
@@ -121,21 +108,12 @@ fn current() -> std::io::Result<libc::sigaction> {
     }
 }
 
+macro_rules! handlers {
+    ($($level:literal)*) => { [$(on_fault::<$level>),*] };
+}
+
 /// One function for each level. A static, so that there is one address of each.
-static HANDLERS: [Handler; LEVELS] = [
-    on_fault::<0>,
-    on_fault::<1>,
-    on_fault::<2>,
-    on_fault::<3>,
-    on_fault::<4>,
-    on_fault::<5>,
-    on_fault::<6>,
-    on_fault::<7>,
-    on_fault::<8>,
-    on_fault::<9>,
-    on_fault::<10>,
-    on_fault::<11>,
-];
+static HANDLERS: [Handler; LEVELS] = handlers!(0 1 2 3 4 5 6 7 8 9 10 11);
 
 /// Opens the page of a tracked memory that was written for the first time, or
 /// passes the fault on.
@@ -154,19 +132,24 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
         // SAFETY: the context is the kernel's.
         && unsafe { is_write(address, context) }
     {
-        let errno = errno();
+        // SAFETY: the address is that of this thread's own `errno`, always there.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: as above.
+        let before = unsafe { errno.read() };
         match tracked::open_page_at(address) {
-            Fault::Opened => {
+            Some(true) => {
                 // The access is made again, and now succeeds.
-                set_errno(errno);
+                // SAFETY: as above.
+                unsafe { errno.write(before) };
                 return;
             }
-            Fault::Refused => give_up(),
-            Fault::Foreign => {}
+            Some(false) => give_up(),
+            None => {}
         }
     }
     // SAFETY: `info` is valid, and for this handler to write to.
-    match unsafe { Seen::next_below(Seen::mark(), LEVEL, info) }.and_then(|level| BELOW.get(level))
+    match unsafe { Seen::next_below(Seen::mark(), LEVEL, info) }
+        .and_then(|level| BELOW[level].get())
     {
         // SAFETY: these are the kernel's arguments, for whom the kernel had named.
         Some(below) => unsafe { pass_on(below, signal, info, context) },
@@ -181,8 +164,8 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
 /// # Safety
 ///
 /// The arguments must be those that the kernel gave.
-unsafe fn pass_on(below: &Level, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let action = below.action.load(Ordering::Relaxed);
+unsafe fn pass_on(below: &Below, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let action = below.action.sa_sigaction;
     if action == libc::SIG_DFL || action == libc::SIG_IGN {
         // SAFETY: the caller's promise.
         let is_sent = unsafe { is_sent(info) };
@@ -192,8 +175,13 @@ unsafe fn pass_on(below: &Level, signal: c_int, info: *mut libc::siginfo_t, cont
         }
         return;
     }
-    block(below.blocked.load(Ordering::Relaxed));
-    if below.flags.load(Ordering::Relaxed) & libc::SA_SIGINFO != 0 {
+    if let Some(signals) = &below.blocked {
+        // Until the handler returns: the kernel then puts back the mask that it keeps in the
+        // context, and who jumps away instead does so himself.
+        // SAFETY: this may be called in a handler.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals, std::ptr::null_mut()) };
+    }
+    if below.action.sa_flags & libc::SA_SIGINFO != 0 {
         // SAFETY: the kernel named this function as the handler before, and its
         // flags say that it is of this type. It gets what we got.
         unsafe {
@@ -206,22 +194,6 @@ unsafe fn pass_on(below: &Level, signal: c_int, info: *mut libc::siginfo_t, cont
             let handler = std::mem::transmute::<usize, extern "C" fn(c_int)>(action);
             handler(signal);
         }
-    }
-}
-
-/// Blocks signals until the handler returns: the kernel then puts back the mask that it
-/// keeps in the context, and who jumps away instead does so himself.
-fn block(signals: u64) {
-    if signals == 0 {
-        return;
-    }
-    // SAFETY: a mask of zeros is valid; these functions may be called in a handler.
-    unsafe {
-        let mut mask: libc::sigset_t = std::mem::zeroed();
-        for signal in (1..=64).filter(|signal| signals & bit(*signal) != 0) {
-            libc::sigaddset(&raw mut mask, signal);
-        }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const mask, std::ptr::null_mut());
     }
 }
 
@@ -329,16 +301,6 @@ fn give_up() -> ! {
         libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
         libc::abort()
     }
-}
-
-fn errno() -> c_int {
-    // SAFETY: the address is that of this thread's own `errno`, always there.
-    unsafe { *libc::__errno_location() }
-}
-
-fn set_errno(errno: c_int) {
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Common to all memories of a module: the content, its image and the method of reset.
 
-use super::{Image, InitialContent, Region, ResetMethod, Resetter};
+use super::{Image, InitialContent, Region, ResetMethod};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
@@ -85,26 +85,5 @@ impl MemoryTemplate {
         let content = Arc::new(self.content.of_size(size));
         let is_of_pages = content.size().is_multiple_of(crate::host_page());
         is_of_pages.then(|| Self { content, region: None, ..self.clone() })
-    }
-
-    /// Gives a memory that is all zero and untouched its clean content: maps
-    /// the image over it or copies the segments in, and maps the region behind it. What comes
-    /// back makes it clean again after a use, and leaves the region alone.
-    ///
-    /// # Safety
-    ///
-    /// `base` must be the page-aligned start of a private mapping of at least
-    /// [`whole_size`](Self::whole_size) bytes, readable and writable. It must stay mapped, at
-    /// this place, and the caller's own until the result is dropped; until then
-    /// the protection of its pages and what lies under them is the result's
-    /// business, and after that nobody may write to it any more. Where there is a region, nobody
-    /// but a guest may write behind [`size`](Self::size): there is a fault.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses.
-    pub unsafe fn install(&self, base: *mut u8) -> Result<Resetter> {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { Resetter::install(self.clone(), base) }
     }
 }

@@ -418,7 +418,7 @@ fn further_memories_ask_after_faults_of_their_own_use_alone(
             let first = if index == 0 { 10 + round } else { 4 };
             // Without notes, the kernel is asked; of a host that writes on another thread, too.
             if round % 10 == 9 {
-                memory.forget_owner();
+                memory.resetter.as_mut().unwrap().forget_owner();
             } else {
                 let mut resetter = memory.resetter().unwrap();
                 resetter.note_threads();

@@ -21,17 +21,6 @@ pub(super) struct Tracked {
     slot: usize,
 }
 
-/// The outcome of a write that was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// It was in no tracked memory: somebody else's.
-    Foreign,
-    /// The page is open. The access, made again, succeeds.
-    Opened,
-    /// The page is to be opened, but the kernel refuses.
-    Refused,
-}
-
 impl Tracked {
     /// Starts to track `length` bytes from `start` on, of which at most `keep`
     /// pages stay open; `None` when too many memories are tracked already or the
@@ -56,11 +45,6 @@ impl Tracked {
         let tracked = Arc::new(Self { start: start.expose_provenance(), pages, slot });
         REGISTRY.publish(slot, tracked.start, length, Arc::as_ptr(&tracked));
         Some(tracked)
-    }
-
-    /// Opens the memory as a whole. Whether the kernel did it.
-    pub(super) fn open_all(&self) -> bool {
-        self.pages.open_all(self)
     }
 
     fn address(&self, page: u32) -> *mut std::ffi::c_void {
@@ -94,22 +78,23 @@ impl Drop for Tracked {
     }
 }
 
-/// Opens the page of a tracked memory that lies at an address to which a write
-/// was refused.
+/// Opens the page of a tracked memory that lies at an address to which a write was refused. Whether
+/// the kernel did it, so that the access, made again, succeeds; `None` if it is in no tracked
+/// memory.
 ///
 /// Called by the handler, for writes alone: in a tracked memory nothing else is refused
 /// that opening the page allows. A place of the registry that another thread changes at
 /// this moment is passed over, rightly: it is not that of a memory which this thread
 /// writes.
-pub(super) fn open_page_at(address: usize) -> Fault {
-    let Some(memory) = REGISTRY.find(address) else { return Fault::Foreign };
+pub(super) fn open_page_at(address: usize) -> Option<bool> {
+    let memory = REGISTRY.find(address)?;
     // SAFETY: what is in the registry takes itself out when it is dropped. That does
     // not happen now: this thread is in the middle of a write to the memory, so
     // whoever has it, and its `Tracked`, waits for this write. All that changes in
     // a `Tracked` is atomic: other threads may be here for other writes.
     let tracked = unsafe { &*memory };
     let page = ((address - tracked.start) / host_page()) as u32;
-    if tracked.pages.open(page, tracked) { Fault::Opened } else { Fault::Refused }
+    Some(tracked.pages.open(page, tracked))
 }
 
 /// `true` if a memory was tracked in this process so far.

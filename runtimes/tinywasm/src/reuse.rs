@@ -56,7 +56,7 @@ impl Resident for ReusedInstance {
             // SAFETY: the instance is not running, and `&mut self` keeps it so; the slice above is
             // not used any more. The mapping is open up to the memory's size: it was opened before
             // the memory had that size. Whoever grows it again finds zeros.
-            unsafe { resetter.reset_grown(open) }?;
+            unsafe { resetter.reset(open) }?;
             // The rest stays open: tinywasm compares with the size.
             if open != first && !self.running.caged.shrink_memory(first) {
                 return Ok(false);

@@ -74,7 +74,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     for (index, ty) in patch.layout().functions[..imported].iter().enumerate() {
         imports.import(host, &format!("i{index}"), EntityType::Function(*ty));
     }
-    patch.replace_imports(&imports);
+    patch.replace(SectionId::Import, &imports);
     let mut calls = Calls { grow: None, clock: None };
     let mut added = Vec::new();
     // Without types there are no functions that could call them.
@@ -90,7 +90,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         }
     }
     let (exports, functions) = exports(guest, &patch);
-    patch.replace_exports(&exports);
+    patch.replace(SectionId::Export, &exports);
     if let (Some(limits), true) = (guest.info().memory, changes.empty_memory) {
         patch.set_memory(MemoryLimits { minimum: 0, ..limits })?;
     }

@@ -7,7 +7,7 @@ use crate::slot::Slot;
 use std::sync::Arc;
 use touchstone_executor::abi::{self, Live};
 use touchstone_executor::adapter::UNPREPARED;
-use touchstone_executor::memory::{Resetter, UsedOn};
+use touchstone_executor::memory::{Resetter, ResetterMut, UsedOn};
 use touchstone_executor::{CallOptions, CallState, ExportId, Instance, Outcome, Result};
 
 /// An instance that `prepare` makes and `finish` drops.
@@ -41,7 +41,7 @@ impl FreshInstance {
             // (`WasmEdgeModule::new`).
             let mut resetter = unsafe { template.install(base as *mut u8) }?;
             // By `used_on`.
-            resetter.note_threads();
+            ResetterMut::from(&mut resetter).note_threads();
             self.resetter = Some(resetter);
         }
         Ok(slot)

@@ -84,7 +84,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         None => (Cow::Borrowed(guest.wasm()), None),
     };
     let mut patch = Patch::of(&wasm)?;
-    patch.replace_imports(&imports(guest, &patch, changes));
+    patch.replace(SectionId::Import, &imports(guest, &patch, changes));
     let mut counting = Counting { grow: None, clock: None };
     for (name, kind) in (info.imports.len()..).zip(&added) {
         let name = name.to_string();
@@ -115,7 +115,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         patch.remove(SectionId::Memory);
     }
     let exports = exports(guest, &patch);
-    patch.replace_exports(&exports);
+    patch.replace(SectionId::Export, &exports);
     if let Some(function) = start {
         let function = patch.function_index(function);
         patch.export(&self::start(), ExportKind::Func, function);

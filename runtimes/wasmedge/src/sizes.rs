@@ -204,8 +204,8 @@ impl GrownPages {
     }
 
     /// Grows a memory by `more` zero pages, and returns the old number. `None` if that is more than
-    /// the maximum or the limit of the call, the memory keeps its size, the kernel refuses, or too few mappings would be
-    /// left to the rest of the process.
+    /// the maximum or the limit of the call, the memory keeps its size, the kernel refuses, or too
+    /// few mappings would be left to the rest of the process.
     ///
     /// # Safety
     ///
@@ -239,7 +239,8 @@ impl GrownPages {
                 unsafe { ffi::WasmEdge_MemoryInstanceGrowPage(memory.as_ptr(), u64::from(more)) };
             api::check(grown).ok()?;
             if let Some(steps) = &self.steps {
-                steps.borrow_mut().note(wanted as usize * WASM_PAGE);
+                // SAFETY: WasmEdge has opened it, and it is the memory's own.
+                unsafe { steps.borrow_mut().note(wanted as usize * WASM_PAGE) };
             }
         }
         Some(pages as u32)
@@ -291,7 +292,7 @@ impl GrownPages {
                 let own = resetter.template().size();
                 // SAFETY: the first `own` bytes are open, and nothing runs on them. Closed pages
                 // behind them are dropped at most, and none lie behind a region.
-                unsafe { resetter.reset_grown(own) }?;
+                unsafe { resetter.reset(own) }?;
             }
             return Ok(true);
         }
@@ -307,7 +308,7 @@ impl GrownPages {
             let (behind, length) = (base.add(size).cast(), grown - size);
             if let Some(resetter) = resetter {
                 let rights = self.rights();
-                resetter.reset_grown(grown)?;
+                resetter.reset(grown)?;
                 drop(rights);
                 if let Some(steps) = &self.steps {
                     steps.borrow_mut().close(base, size, grown)?;

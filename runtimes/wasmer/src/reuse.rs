@@ -59,7 +59,7 @@ impl Resident for ReusedInstance {
             }
             if let Some(resetter) = &mut self.resetter {
                 // SAFETY: nothing runs, and the slice above is not used any more.
-                unsafe { resetter.reset() }?;
+                unsafe { resetter.reset(clean) }?;
             }
         }
         self.snapshot.restore(&mut self.running)

@@ -9,11 +9,9 @@ pub struct Constructed {
     pub wasm: Vec<u8>,
     /// Constructors in the order of their calls.
     pub exports: Vec<String>,
-    /// The way in which they are called.
     pub means: Means,
 }
 
-/// The way in which constructors are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Means {
     /// Once: the module contains their effects. Every strategy remains possible.

@@ -18,69 +18,35 @@ use touchstone_executor::text::{near, similar};
 /// The reason why a guest cannot be pre-initialised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InitError {
-    /// The build lacks the feature.
     #[error("this build cannot pre-initialise guests: it lacks the feature `wizer`")]
     NotBuilt,
-    /// The bytes are no valid module.
-    #[error("the guest cannot be read: {reason}")]
-    Invalid { reason: String },
-    #[error("a component cannot be pre-initialised")]
-    Component,
-    /// The module has no such function.
-    #[error("the module has no exported function '{export}'{near}")]
-    NoExport {
-        export: String,
-        /// Similar names, as the end of a sentence.
-        near: String,
-    },
-    /// The export has parameters or results.
-    #[error("export '{export}' is {found}; it must be a function () -> ()")]
-    WrongSignature {
-        export: String,
-        /// Its type.
-        found: String,
-    },
-    /// The module has state that a module cannot contain.
-    #[error("the module cannot be pre-initialised: {reason}")]
-    Unsupported { reason: String },
-    /// The guest calls the host, which does not exist yet.
-    #[error(
-        "'{export}' calls the import {module}.{name}; pre-initialisation has no host functions"
-    )]
-    CallsImport { export: String, module: String, name: String },
-    /// The guest traps.
-    #[error("'{export}' traps: {reason}")]
-    Traps { export: String, reason: String },
-    /// The guest does not return.
-    #[error("'{export}' does not end within {fuel} units of fuel")]
-    Endless {
-        export: String,
-        /// The spent fuel.
-        fuel: u64,
-    },
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// The module after `export` ran on a new instance: the same result for the same module. A
 /// compressed blob is unpacked.
 pub fn initialized(bytes: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
-    let invalid = |error: guest::Error| InitError::Invalid { reason: error.to_string() };
+    let invalid =
+        |error: guest::Error| InitError::Failed(format!("the guest cannot be read: {error}"));
     let wasm = unpack(bytes).map_err(invalid)?;
     let info = ModuleInfo::read(&wasm).map_err(invalid)?;
+    let failed = |reason: String| Err(InitError::Failed(reason));
     if info.component.is_some() {
-        return Err(InitError::Component);
+        return failed("a component cannot be pre-initialised".to_owned());
     }
     let Some(found) = info.exports.iter().find(|candidate| candidate.name == export) else {
-        let names = info.exports.iter().map(|export| export.name.as_str());
-        let near = near(&similar(export, names));
-        return Err(InitError::NoExport { export: export.to_owned(), near });
+        let near = near(&similar(export, info.exports.iter().map(|export| export.name.as_str())));
+        return failed(format!("the module has no exported function '{export}'{near}"));
     };
     if found.signature.as_ref() != Some(&Signature::default()) {
         let signature = found.signature.as_ref().map(Signature::to_string);
         let found = signature.unwrap_or_else(|| "of types that no host can pass".to_owned());
-        return Err(InitError::WrongSignature { export: export.to_owned(), found });
+        return failed(format!("export '{export}' is {found}; it must be a function () -> ()"));
     }
     #[cfg(feature = "wizer")]
-    return snapshot::take(&with_definitions(&wasm).map_err(invalid)?, export);
+    return snapshot::take(&with_definitions(&wasm).map_err(invalid)?, export)
+        .map_err(InitError::Failed);
     #[cfg(not(feature = "wizer"))]
     Err(InitError::NotBuilt)
 }

@@ -1,6 +1,5 @@
 //! The run of the export, and the resulting module.
 
-use super::InitError;
 use std::fmt;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -17,8 +16,8 @@ const FUEL: u64 = 1_000_000_000;
 const MEMORY: usize = 1 << 30;
 
 /// Runs `export`, which the module has with the signature `() -> ()`.
-pub(super) fn take(wasm: &[u8], export: &str) -> Result<Vec<u8>, InitError> {
-    let unsupported = |reason: String| InitError::Unsupported { reason };
+pub(super) fn take(wasm: &[u8], export: &str) -> Result<Vec<u8>, String> {
+    let unsupported = |reason: String| format!("the module cannot be pre-initialised: {reason}");
     let mut wizer = Wizer::new();
     wizer.init_func(export);
     let (context, instrumented) =
@@ -60,18 +59,20 @@ fn linker(engine: &Engine, module: &Module) -> Result<Linker<StoreLimits>, Strin
 }
 
 /// The reason why the guest did not return.
-fn failure(export: &str, error: &wasmi::Error) -> InitError {
-    let export = export.to_owned();
+fn failure(export: &str, error: &wasmi::Error) -> String {
     if let Some(Called { module, name }) = error.downcast_ref() {
-        return InitError::CallsImport { export, module: module.clone(), name: name.clone() };
+        return format!(
+            "'{export}' calls the import {module}.{name}; pre-initialisation has no host functions"
+        );
     }
     match error.as_trap_code() {
-        Some(TrapCode::OutOfFuel) => InitError::Endless { export, fuel: FUEL },
-        _ => InitError::Traps { export, reason: error.to_string() },
+        Some(TrapCode::OutOfFuel) => {
+            format!("'{export}' does not end within {FUEL} units of fuel")
+        }
+        _ => format!("'{export}' traps: {error}"),
     }
 }
 
-/// An import that the guest called.
 #[derive(Debug, Clone)]
 struct Called {
     module: String,

@@ -1,13 +1,12 @@
 //! A state that many modules read.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Said, Say, Workload};
 use crate::lab::{Lab, Refused};
 use crate::measure::footprint;
 use crate::record::{Place, Point, Status};
 use anyhow::Result;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use strum::VariantArray;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
 use touchstone_executor::heap::WASM_PAGE;
@@ -44,42 +43,23 @@ const FULL: Sizes = Sizes {
 };
 const SMALL: Sizes = Sizes { bytes: &[64 << 10], reads: &[3], rounds: 1, time: Duration::ZERO };
 
-/// Who reads a state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "snake_case")]
-enum Shape {
-    /// One instance, once.
-    Direct,
-    /// Many instances, each once.
-    FanOut,
-    /// One instance, many times.
-    Singleton,
-}
+/// Who reads a state: one instance once, many instances each once, or one instance many times.
+const SHAPES: [&str; 3] = ["direct", "fan_out", "singleton"];
+/// How a state gets to its readers: each call copies it, or it is mapped into each memory,
+/// read-only.
+const WAYS: [&str; 2] = ["copied", "mapped"];
 
-/// How a state gets to its readers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "snake_case")]
-enum Way {
-    /// Each call copies it.
-    Copied,
-    /// It is mapped into each memory, read-only.
-    Mapped,
-}
-
-/// One measurement.
 #[derive(Clone, Copy)]
 struct Reading {
-    shape: Shape,
-    way: Way,
+    shape: &'static str,
+    way: &'static str,
     bytes: usize,
     reads: u32,
 }
 
 impl Reading {
-    /// The place on an executor.
     fn on(self, place: &Place) -> Place {
-        let (shape, way): (&str, &str) = (self.shape.into(), self.way.into());
-        let place = place.clone().with("shape", shape).with("way", way);
+        let place = place.clone().with("shape", self.shape).with("way", self.way);
         place.with("bytes", self.bytes).with("reads", u64::from(self.reads))
     }
 }
@@ -94,26 +74,19 @@ impl Workload for FanOut {
         Ok(Planned { questions, ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { host, question, terms } = ask;
         let (engine, strategy) = host.executor(question)?;
         let config = Config { instances: 64, ..Config::default() };
         let mut lab = Lab::new(host.guests.clone(), config).without_times();
         let sizes = if terms.small { SMALL } else { FULL };
         for reading in all(&sizes) {
             let point = host.point(reading.on(&question.place), question.number());
-            match read(&mut lab, &*engine, strategy, reading, &sizes, terms.seed, point) {
-                Ok(point) => say(Said::point(point)),
-                // What refuses one refuses the others for the same reason.
-                Err(refused) => return Ok(Err(refused)),
-            }
+            // What refuses one refuses the others for the same reason.
+            let read = read(&mut lab, &*engine, strategy, reading, &sizes, terms.seed, point);
+            say(Said::point(read?));
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }
 
@@ -121,10 +94,10 @@ impl Workload for FanOut {
 fn all(sizes: &Sizes) -> Vec<Reading> {
     let mut all = Vec::new();
     for &bytes in sizes.bytes {
-        for &shape in Shape::VARIANTS {
-            let reads: &[u32] = if shape == Shape::Direct { &[1] } else { sizes.reads };
+        for shape in SHAPES {
+            let reads: &[u32] = if shape == "direct" { &[1] } else { sizes.reads };
             for &reads in reads {
-                all.extend(Way::VARIANTS.iter().map(|&way| Reading { shape, way, bytes, reads }));
+                all.extend(WAYS.map(|way| Reading { shape, way, bytes, reads }));
             }
         }
     }
@@ -144,18 +117,14 @@ fn read(
     if let Support::Unsupported { reason } = engine.maps_regions(strategy) {
         return Err(Refused { status: Status::Unsupported, reason });
     }
-    let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
     let pages = reading.bytes.div_ceil(WASM_PAGE) as u32;
     // The host's allocator gives blocks of powers of two, with the message's head in them.
-    let room = if reading.way == Way::Copied { 2 * pages } else { pages };
+    let is_mapped = reading.way == "mapped";
+    let room = if is_mapped { pages } else { 2 * pages };
     let heap = HeapPages { extra: room + BESIDE, ..HeapPages::default() };
-    let guest = lab.guests().module(GUEST, heap).map_err(failed)?;
-    let region = match reading.way {
-        Way::Copied => None,
-        Way::Mapped => {
-            Some(Arc::new(Region::new(reading.bytes).map_err(touchstone_executor::Error::from)?))
-        }
-    };
+    let guest = lab.guests().module(GUEST, heap)?;
+    let region = is_mapped.then(|| Region::new(reading.bytes).map(Arc::new)).transpose();
+    let region = region.map_err(touchstone_executor::Error::from)?;
     let config = Config { region: region.clone(), ..lab.config().clone() };
     let loaded = lab.load_guest(engine, strategy, &guest, heap, &config)?;
     let (name, mut producer) = match region {
@@ -167,20 +136,19 @@ fn read(
         }
     };
     let (instances, calls) = match reading.shape {
-        Shape::Direct => (1, 1),
-        Shape::FanOut => (reading.reads, 1),
-        Shape::Singleton => (1, reading.reads as usize),
+        "fan_out" => (reading.reads, 1),
+        _ => (1, reading.reads as usize),
     };
     let before = footprint().pss_kib;
     let instances = (0..instances).map(|_| loaded.instances.new_instance());
     let instances = instances.collect::<touchstone_executor::Result<_>>()?;
     let export = loaded.instances.export(name, Abi::Substrate)?;
     let mut readers = Readers { instances, export, calls };
-    let used = look(&mut producer, &mut readers, || footprint().pss_kib).map_err(failed)?;
-    round(&mut producer, &mut readers).map_err(failed)?;
+    let used = look(&mut producer, &mut readers, || footprint().pss_kib)?;
+    round(&mut producer, &mut readers)?;
     let (mut times, started) = (Vec::new(), Instant::now());
     while times.len() < sizes.rounds as usize || started.elapsed() < sizes.time {
-        times.push(round(&mut producer, &mut readers).map_err(failed)?);
+        times.push(round(&mut producer, &mut readers)?);
     }
     times.sort_unstable();
     let median = times[times.len() / 2];

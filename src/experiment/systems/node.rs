@@ -1,6 +1,6 @@
 //! Blocks of transfers and queries over a database.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Said, Say, Terms, Workload};
 use crate::lab::{Lab, Refused};
 use crate::measure::Tails;
 use crate::record::{Point, Status};
@@ -45,21 +45,16 @@ impl Workload for Node {
         Ok(Planned { questions, ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
         let (engine, strategy) = host.executor(question)?;
         let guest = host.guests.module(GUEST, HeapPages::default())?;
         let lab = Lab::new(host.guests.clone(), Config::default()).without_times();
-        let folder = Scratch::new()?;
+        let folder = Scratch::new().context("cannot make a folder")?;
         let settings = settings(terms, folder.path());
         let point = host.point(question.place.clone(), question.number());
-        let made = node(lab, &*engine, strategy, &guest, &settings, point);
-        Ok(made.map(|point| say(Said::point(point))))
+        say(Said::point(node(lab, &*engine, strategy, &guest, &settings, point)?));
+        Ok(())
     }
 }
 
@@ -79,7 +74,6 @@ fn settings(terms: &Terms, folder: &Path) -> Settings {
     }
 }
 
-/// Makes blocks on an executor.
 fn node(
     mut lab: Lab,
     engine: &dyn MeasuredEngine,
@@ -92,10 +86,9 @@ fn node(
     if let Support::Unsupported { reason } = engine.support_for(strategy, guest) {
         return Err(Refused { status: Status::Unsupported, reason });
     }
-    let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
-    let mut queries = Tails::new().map_err(failed)?;
+    let mut queries = Tails::default();
     let load = |storage| runtime(&mut lab, engine, strategy, guest, storage);
-    let found = run(settings, load, |ns| queries.record(ns)).map_err(failed)?;
+    let found = run(settings, load, |ns| queries.record(ns))?;
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let values = [
         ("accounts", settings.accounts.into()),

@@ -6,7 +6,7 @@
 //! prepared at once: a call is then `prepare`, `invoke` and `finish`.
 
 use crate::case;
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for, elapsed};
 use crate::measure::{Tails, footprint};
 use crate::plan::{Cell, Plan, Random, shuffled};
@@ -49,23 +49,20 @@ impl Workload for Density {
             let key = &cell.key;
             key.guest == first.key.guest && key.threads == 1 && !key.strategy.is_precompiled()
         });
-        let cells = asked.select(cells, |cell| cell.key.executor().to_string())?;
+        let name = |cell: &&Cell| cell.key.executor().to_string();
+        let cells = asked.filter.select("no executor", cells, name)?;
         let counts = asked.numbers(&host.experiment, "instances");
         let question = |cell: &Cell, instances: &u64| Question {
             place: place(cell, *instances),
             ..Question::default()
         };
-        let of = |cell: &Cell| counts.iter().map(|count| question(cell, count)).collect();
-        Ok(Planned::of(&plan, &cells, of))
+        let of = |cell| counts.iter().map(move |count| question(cell, count));
+        let questions = cells.into_iter().flat_map(of).collect();
+        Ok(Planned { works: plan.works.clone(), questions, refused: Vec::new() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
         let case = question.place.text("case").unwrap_or_default().to_owned();
         host.cases.retain(|own| own.name == case);
         let plan = Plan::new(&host.cases, &host.engines, &mut host.guests)?;
@@ -76,10 +73,9 @@ impl Workload for Density {
         let most = u32::try_from(instances).unwrap_or(u32::MAX).saturating_add(2);
         let config = Config { instances: most, ..config_for(1) };
         let lab = Lab::new(host.guests.clone(), config).sharing_artifacts(&terms.artifacts);
-        let point = lab.map_err(Into::into).and_then(|mut lab| {
-            live(&lab.open(cell)?, &host, question, instances, terms.seed, say)
-        });
-        Ok(point.map(|point| say(Said::point(point))))
+        let point = live(&lab?.open(cell)?, &host, question, instances, terms.seed, say)?;
+        say(Said::point(point));
+        Ok(())
     }
 }
 
@@ -93,12 +89,10 @@ fn live(
     seed: u64,
     say: &mut Say<'_>,
 ) -> Result<Point, Refused> {
-    let failed = |error| Refused::new(Status::Failed, error);
-    let tails = || Tails::new().map_err(failed);
     let executor = question.place.executor();
     let stays_prepared = !executor.is_some_and(|own| own.strategy.pooled);
     let before = footprint();
-    let (mut making, mut said) = (tails()?, Instant::now());
+    let (mut making, mut said) = (Tails::default(), Instant::now());
     let mut all: Vec<Box<dyn Instance>> = Vec::new();
     for made in 1..=instances {
         let started = Instant::now();
@@ -117,7 +111,7 @@ fn live(
     let mut random = Random::new(seed);
     let mut output = Vec::new();
     let mut calls = |order: &mut dyn Iterator<Item = usize>| -> Result<Tail, Refused> {
-        let mut times = tails()?;
+        let mut times = Tails::default();
         for place in order {
             times.record(call(&mut *all[place], stays_prepared, opened, &mut output)?);
         }

@@ -1,9 +1,9 @@
 //! Threads call while another thread replaces the module.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::Refused;
 use crate::record::{Place, Status};
-use crate::swap::{self, Method, Ready, UnderLoad};
+use crate::swap::{self, Method, UnderLoad};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,30 +22,12 @@ impl Workload for Load {
         Ok(Planned { questions: questions.collect(), ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
-        let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
-        let file = terms.file.as_deref();
-        let (cases, guests) = (&host.cases, &mut host.guests);
-        let (load, ready) = Ready::of_file(Method::LoadArtifact, &engine, file, cases, guests)?;
-        let ready = match ready {
-            Ok(ready) => ready,
-            Err(refused) => return Ok(Err(refused)),
-        };
+    fn answer(&self, mut ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let (load, ready) = ask.swapping(Method::LoadArtifact)?;
+        let Ask { host, question, .. } = ask;
         let (strategy, method) = (ready.strategy.to_string(), ready.method.to_string());
-        let found = match swap::under_load(ready, load) {
-            Ok(found) => found,
-            Err(error) => {
-                let refused = error.downcast_ref::<Refused>().cloned();
-                return Ok(Err(refused.unwrap_or_else(|| Refused::new(Status::Failed, error))));
-            }
-        };
-        let UnderLoad { instances_taken, failed, wrong, swapping, still, problem } = found;
+        let UnderLoad { instances_taken, failed, wrong, swapping, still, problem } =
+            swap::under_load(ready, load)?;
         let place = question.place.clone().with("strategy", &*strategy).with("method", &*method);
         let place = place.with("threads", load.threads);
         let point = host.point(place, question.number()).values([
@@ -55,10 +37,7 @@ impl Workload for Load {
             ("wrong", wrong),
         ]);
         say(Said::point(point.tail("swapping", swapping).tail("still", still)));
-        Ok(match problem {
-            Some(problem) => Err(Refused { status: Status::Failed, reason: problem }),
-            None => Ok(()),
-        })
+        problem.map_or(Ok(()), |reason| Err(Refused { status: Status::Failed, reason }))
     }
 
     fn files(&self, asked: &Asked) -> Vec<PathBuf> {

@@ -1,9 +1,9 @@
 //! Resident memory of a process in which a method makes many swaps.
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::Refused;
 use crate::record::Place;
-use crate::swap::{self, Method, Ready};
+use crate::swap::{self, Method};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,37 +26,25 @@ impl Workload for Memory {
             let way = way.to_string();
             let (engine, method) = way.split_once('/')?;
             let place = Place::default().with("engine", engine).with("method", method);
-            // The number is no dimension of every point: each has the swaps so far.
-            Some(Question { place, filter: Some(swaps.to_string()), ..Question::default() })
+            Some(Question { place: place.with(SWAPS, swaps), ..Question::default() })
         });
         Ok(Planned { questions: questions.collect(), ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
-        let engine = host.engine(question.place.text("engine").unwrap_or_default())?.clone();
-        let method: Method = question.place.text("method").unwrap_or_default().parse()?;
-        let swaps = question.filter.as_deref().unwrap_or_default().parse::<u64>();
-        let swaps = swaps.context("the question has no number of swaps")?;
-        let file = terms.file.as_deref();
-        let (cases, guests) = (&host.cases, &mut host.guests);
-        let (_, ready) = Ready::of_file(method, &engine, file, cases, guests)?;
-        let ready = match ready {
-            Ok(ready) => ready,
-            Err(refused) => return Ok(Err(refused)),
-        };
+    fn answer(&self, mut ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let question = ask.question;
+        let method = question.place.text("method").unwrap_or_default();
+        let method: Method = method.parse().context("the question has no method")?;
+        let swaps = question.place.number(SWAPS).context("the question has no number of swaps")?;
+        let (_, ready) = ask.swapping(method)?;
+        let host = ask.host;
         let strategy = ready.strategy.to_string();
         let place = question.place.clone().with("strategy", &*strategy);
-        Ok(swap::soak(ready, swaps, |made, rss_kib| {
+        swap::soak(ready, swaps, |made, rss_kib| {
             let place = place.clone().with(SWAPS, made);
+            say(Said::Step(format!("{place}: {rss_kib} KiB")));
             say(Said::point(host.point(place, question.number()).value("rss_kib", rss_kib)));
-            say(Said::Step(format!("{}/{method}: {made} swaps, {rss_kib} KiB", engine.id())));
-        }))
+        })
     }
 
     fn files(&self, asked: &Asked) -> Vec<PathBuf> {

@@ -30,8 +30,8 @@ fn parameters_are_numbers_of_their_types() {
     assert!(out.contains(": 1: i32, -2: i64, 2.5: f32, -inf: f64\n"), "{out}");
     for (arguments, reason) in [
         (&["--args", "1"][..], "it takes 2 parameters, and 1 are given"),
-        (&["--args", "1", "2.5"], "parameter 2 is i32: '2.5' is no integer"),
-        (&["--args", "4294967296", "1"], "parameter 1 is i32: '4294967296' is not from"),
+        (&["--args", "1", "2.5"], "parameter 2 is i32: '2.5' is not an integer"),
+        (&["--args", "4294967296", "1"], "parameter 1 is i32: '4294967296' is not an integer from"),
         (&["--args", "1", "2", "--input", "0x00"], "cannot be used with"),
         (&["--args", "1", "2", "--abi", "bytes"], "convention takes --input"),
     ] {

@@ -1,6 +1,6 @@
 //! The steps of the model, done to memories.
 
-use super::super::mappings::Others;
+use super::super::mappings::tests::Others;
 use super::super::test_support::mappings;
 use super::super::test_support::most_resident;
 use super::super::{
@@ -209,7 +209,7 @@ impl StateMachineTest for Subject {
     type Reference = Reference;
 
     fn init_test(model: &Model) -> Self {
-        fault_log::turn_off(!model.world.logs);
+        fault_log::tests::turn_off(!model.world.logs);
         let template = model.world.template();
         check_new(&model.world, &template, model.clean());
         let mut file = tempfile::tempfile().unwrap();

@@ -47,14 +47,14 @@ impl Memory {
     fn check(&self, written: &[u32]) {
         let pages = &self.pages;
         if pages.overflowed() {
-            assert!((0..pages.count()).all(|page| self.is_writable(page)));
+            assert!((0..pages.pages).all(|page| self.is_writable(page)));
             return;
         }
         let list: Vec<u32> = pages.iter().map(|page| page as u32).collect();
         let open: BTreeSet<u32> = list.iter().copied().collect();
         assert_eq!(open.len(), list.len(), "a page is listed twice");
         assert!(written.iter().all(|page| open.contains(page)), "a page is not listed");
-        for page in 0..pages.count() {
+        for page in 0..pages.pages {
             assert_eq!(pages.is_open(page), open.contains(&page));
             assert_eq!(self.is_writable(page), open.contains(&page));
         }

@@ -6,9 +6,7 @@ mod kept;
 mod tracking;
 
 use super::exclusive::Exclusive;
-use super::mapping::hold;
-use super::mappings::Held;
-use super::{MemoryTemplate, ResetMethod, host_page};
+use super::{HeldMappings, MemoryTemplate, ResetMethod, host_page};
 use crate::error::{Error, Result};
 use gate::ByFaults;
 use grown::{Behind, Grown};
@@ -39,7 +37,7 @@ pub struct Resetter {
     /// Set while a reset is on its way, and after one that failed.
     broken: bool,
     /// For the parts into which the image and a region split the memory.
-    _held: Held,
+    _held: HeldMappings,
 }
 
 /// The state of each [`ResetMethod`].
@@ -71,38 +69,6 @@ impl Deref for ResetterMut<'_> {
     }
 }
 
-impl ResetterMut<'_> {
-    /// See [`Resetter::note_threads`].
-    pub fn note_threads(&mut self) {
-        self.0.note_threads();
-    }
-
-    /// See [`Resetter::begin_use`].
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    #[inline]
-    pub unsafe fn begin_use(&mut self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.begin_use() };
-    }
-
-    /// See [`Resetter::trim`].
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub unsafe fn trim(&mut self) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.trim() }
-    }
-}
-
 // SAFETY: the memory behind `base` is, by the promise made to `MemoryTemplate::install`,
 // whoever's this value is; nothing about it belongs to a thread.
 unsafe impl Send for Resetter {}
@@ -118,26 +84,37 @@ impl std::fmt::Debug for Resetter {
     }
 }
 
-impl Resetter {
-    /// Gives a memory that is all zero its clean content.
+impl MemoryTemplate {
+    /// Gives a memory that is all zero and untouched its clean content: maps
+    /// the image over it or copies the segments in, and maps the region behind it. What comes
+    /// back makes it clean again after a use, and leaves the region alone.
     ///
     /// # Safety
     ///
-    /// As for [`MemoryTemplate::install`].
-    pub(super) unsafe fn install(template: MemoryTemplate, base: *mut u8) -> Result<Self> {
-        let size = template.size();
-        let parts = template.image().map_or(0, |image| image.parts().count());
-        let held = hold(2 * parts + usize::from(template.region.is_some()))?;
+    /// `base` must be the page-aligned start of a private mapping of at least
+    /// [`whole_size`](Self::whole_size) bytes, readable and writable. It must stay mapped, at
+    /// this place, and the caller's own until the result is dropped; until then
+    /// the protection of its pages and what lies under them is the result's
+    /// business, and after that nobody may write to it any more. Where there is a region, nobody
+    /// but a guest may write behind [`size`](Self::size): there is a fault.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub unsafe fn install(&self, base: *mut u8) -> Result<Resetter> {
+        let size = self.size();
+        let parts = self.image().map_or(0, |image| image.parts().count());
+        let held = HeldMappings::new(2 * parts + usize::from(self.region.is_some()))?;
         // SAFETY: the caller owns the memory, and nobody uses it yet.
-        let mut memory = unsafe { Exclusive::new(base, size, template.whole_size()) };
-        if let Some(region) = &template.region {
+        let mut memory = unsafe { Exclusive::new(base, size, self.whole_size()) };
+        if let Some(region) = &self.region {
             region.map_over(&mut memory, size)?;
         }
-        match &template.image {
+        match &self.image {
             Some(image) => image.map_over(&mut memory)?,
-            None => template.content.write(memory.bytes(size)),
+            None => self.content.write(memory.bytes(size)),
         }
-        let kind = match template.reset {
+        let kind = match self.reset {
             ResetMethod::Segments => Kind::Segments,
             ResetMethod::Drop => Kind::Drop,
             ResetMethod::Resident { limit } => Kind::Resident(Kept::new(limit)),
@@ -146,11 +123,11 @@ impl Resetter {
                 Kind::Gated(Kept::new(limit), ByFaults::new())
             }
             ResetMethod::Tracked { limit } => {
-                Kind::Tracked(Tracking::new(&template, &mut memory, base, limit)?)
+                Kind::Tracked(Tracking::new(self, &mut memory, base, limit)?)
             }
         };
-        Ok(Self {
-            template,
+        Ok(Resetter {
+            template: self.clone(),
             base,
             kind,
             grown: Grown::default(),
@@ -160,7 +137,9 @@ impl Resetter {
             _held: held,
         })
     }
+}
 
+impl Resetter {
     /// The template that was installed.
     #[must_use]
     pub fn template(&self) -> &MemoryTemplate {
@@ -191,15 +170,6 @@ impl Resetter {
         self.grown.gate.lend();
     }
 
-    /// Says that the owner notes on which threads the memory is used, in a
-    /// [`UsedOn`](super::UsedOn), from the next use on. What [`ResetMethod::Gated`] says about
-    /// others that write must hold then for memories of every kind, and the kernel need not be
-    /// asked after each call about what the memory grows by, or about a tracked memory that is [not
-    /// watched](ResetMethod::Tracked).
-    pub fn note_threads(&mut self) {
-        (self.notes_threads, self.lacks_notes) = (true, false);
-    }
-
     /// The memory gets another owner, who has not said anything yet about threads.
     pub(super) fn forget_owner(&mut self) {
         (self.notes_threads, self.lacks_notes) = (false, false);
@@ -216,74 +186,40 @@ impl Resetter {
     }
 
     /// `true` if the last reset had to ask the kernel because the owner does not
-    /// [note threads](Self::note_threads).
+    /// [note threads](ResetterMut::note_threads).
     #[inline]
     #[must_use]
     pub fn lacks_notes(&self) -> bool {
         self.lacks_notes
     }
 
-    /// Says that the memory is used from now on. If it is of kind [`ResetMethod::Tracked`] and not
-    /// watched, and its [threads are noted](Self::note_threads), the next reset asks the kernel
-    /// only if the thread had a page fault since. What other memories did in between does not
-    /// matter.
-    ///
-    /// # Safety
-    ///
-    /// Nobody may have written the memory since its last reset, and what [`ResetMethod::Gated`]
-    /// says about other threads and processes must be true from now on until the next one.
-    #[inline]
-    pub unsafe fn begin_use(&mut self) {
-        if let Kind::Tracked(tracking) = &mut self.kind {
-            tracking.open.gate.begin();
-        }
-        self.grown.gate.begin();
-    }
-
-    /// Makes the first [`MemoryTemplate::size`] bytes of the memory clean.
+    /// Makes the memory clean. Its first `open` bytes may have been written, or the template's size
+    /// if that is more: the pages behind that are made zero. The caller closes them.
     ///
     /// # Safety
     ///
     /// Nobody may hold a reference into the memory or run on it. What [`ResetMethod::Gated`] says
     /// about others that write must be true where the memory is of that kind, or its
-    /// [threads are noted](Self::note_threads), or it is not clean afterwards.
+    /// [threads are noted](ResetterMut::note_threads), or it is not clean afterwards. `open` bytes
+    /// must be readable, writable and the caller's own. They must stay mapped until the resetter is
+    /// dropped, also where they are closed: later resets still let go of their pages.
     ///
     /// # Errors
     ///
     /// When the kernel refuses; the memory must then not be used.
     #[inline]
-    pub unsafe fn reset(&mut self) -> Result<()> {
-        let size = self.template.size();
-        // SAFETY: the caller's promise.
-        unsafe { self.reset_with(size, Behind::MadeZero) }
-    }
-
-    /// As [`reset`](Self::reset), for a memory whose first `open` bytes may have
-    /// been written, more than the template's size: the pages behind that are made
-    /// zero too. The caller closes them.
-    ///
-    /// # Safety
-    ///
-    /// As for [`reset`](Self::reset), and `open` bytes must be readable, writable
-    /// and the caller's own. They must stay mapped until the resetter is dropped, also where they
-    /// are closed: later resets still let go of their pages.
-    ///
-    /// # Errors
-    ///
-    /// As for [`reset`](Self::reset).
-    #[inline]
-    pub unsafe fn reset_grown(&mut self, open: usize) -> Result<()> {
+    pub unsafe fn reset(&mut self, open: usize) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.reset_with(open, Behind::MadeZero) }
     }
 
-    /// As [`reset_grown`](Self::reset_grown), for a memory whose owner makes zero what it
-    /// opens: what lies behind the template's size may keep any content. As much of it as the
-    /// limit says stays resident until no call has grown the memory for a while.
+    /// As [`reset`](Self::reset), for a memory whose owner makes zero what it opens: what lies
+    /// behind the template's size may keep any content. As much of it as the limit says stays
+    /// resident until no call has grown the memory for a while.
     ///
     /// # Safety
     ///
-    /// As for [`reset_grown`](Self::reset_grown).
+    /// As for [`reset`](Self::reset).
     ///
     /// # Errors
     ///
@@ -296,7 +232,7 @@ impl Resetter {
 
     /// # Safety
     ///
-    /// As for [`reset_grown`](Self::reset_grown).
+    /// As for [`reset`](Self::reset).
     #[inline]
     unsafe fn reset_with(&mut self, open: usize, behind: Behind) -> Result<()> {
         if std::mem::replace(&mut self.broken, true) {
@@ -357,6 +293,7 @@ impl Resetter {
         to: Exclusive<'_>,
         most: usize,
     ) -> bool {
+        assert_eq!(own.address(), self.base.addr(), "another memory");
         let Kind::Tracked(tracking) = &mut self.kind else { return false };
         if self.broken || tracking.listed().is_none_or(|listed| listed > most) {
             return false;
@@ -375,32 +312,60 @@ impl Resetter {
         self.broken = cleaned.is_err();
         true
     }
+}
+
+impl ResetterMut<'_> {
+    /// Says that the owner notes on which threads the memory is used, in a
+    /// [`UsedOn`](super::UsedOn), from the next use on. What [`ResetMethod::Gated`] says about
+    /// others that write must hold then for memories of every kind, and the kernel need not be
+    /// asked after each call about what the memory grows by, or about a tracked memory that is [not
+    /// watched](ResetMethod::Tracked).
+    pub fn note_threads(&mut self) {
+        (self.0.notes_threads, self.0.lacks_notes) = (true, false);
+    }
+
+    /// Says that the memory is used from now on. If it is of kind [`ResetMethod::Tracked`] and not
+    /// watched, and its [threads are noted](Self::note_threads), the next reset asks the kernel
+    /// only if the thread had a page fault since. What other memories did in between does not
+    /// matter.
+    ///
+    /// # Safety
+    ///
+    /// Nobody may have written the memory since its last reset, and what [`ResetMethod::Gated`]
+    /// says about other threads and processes must be true from now on until the next one.
+    #[inline]
+    pub unsafe fn begin_use(&mut self) {
+        if let Kind::Tracked(tracking) = &mut self.0.kind {
+            tracking.open.gate.begin();
+        }
+        self.0.grown.gate.begin();
+    }
 
     /// Lets go of all pages of a clean memory: for one that will be idle. The next
     /// use is as clean, and pays for the pages it writes.
     ///
     /// # Safety
     ///
-    /// As for [`reset`](Self::reset), after which nothing was written.
+    /// As for [`reset`](Resetter::reset), after which nothing was written.
     ///
     /// # Errors
     ///
     /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn trim(&mut self) -> Result<()> {
-        if matches!(self.kind, Kind::Segments | Kind::Drop) {
+        if matches!(self.0.kind, Kind::Segments | Kind::Drop) {
             return Ok(());
         }
-        if std::mem::replace(&mut self.broken, true) {
+        if std::mem::replace(&mut self.0.broken, true) {
             return Err(BROKEN);
         }
-        let size = self.template.size();
+        let size = self.0.template.size();
         // SAFETY: as in `reset_with`.
-        let memory = unsafe { Exclusive::new(self.base, size, self.grown.known_to()) };
-        let mut used = Used { memory, image: self.template.image() };
-        if self.grown.hidden > 0 {
-            self.grown.drop_all(&mut used, size)?;
+        let memory = unsafe { Exclusive::new(self.0.base, size, self.0.grown.known_to()) };
+        let mut used = Used { memory, image: self.0.template.image() };
+        if self.0.grown.hidden > 0 {
+            self.0.grown.drop_all(&mut used, size)?;
         }
-        match &mut self.kind {
+        match &mut self.0.kind {
             Kind::Segments | Kind::Drop => {}
             Kind::Resident(kept) => {
                 kept.ages.forget_all();
@@ -409,50 +374,52 @@ impl Resetter {
             Kind::Gated(kept, by_faults) => by_faults.drop_all(kept, &mut used, size)?,
             Kind::Tracked(tracking) => tracking.start_over(&mut used, size)?,
         }
-        self.broken = false;
+        self.0.broken = false;
         Ok(())
     }
+}
 
-    /// `true` if the first write to each page is a signal.
-    #[cfg(test)]
-    pub(super) fn is_watched(&self) -> bool {
-        matches!(&self.kind, Kind::Tracked(tracking) if tracking.is_watched())
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// `true` if the next reset drops all pages.
-    #[cfg(test)]
-    pub(super) fn drops_all(&self) -> bool {
-        match &self.kind {
-            Kind::Gated(_, by_faults) => by_faults.drops(),
-            Kind::Tracked(tracking) => !tracking.is_watched() && tracking.open.drops(),
-            _ => false,
+    impl Resetter {
+        /// `true` if the first write to each page is a signal.
+        pub(in super::super) fn is_watched(&self) -> bool {
+            matches!(&self.kind, Kind::Tracked(tracking) if tracking.is_watched())
         }
-    }
 
-    /// How often the kernel was asked about a memory that goes by faults.
-    #[cfg(test)]
-    pub(super) fn scans(&self) -> usize {
-        match &self.kind {
-            Kind::Gated(_, by_faults) => by_faults.gate.scans,
-            Kind::Tracked(tracking) => tracking.open.gate.scans,
-            _ => 0,
+        /// `true` if the next reset drops all pages.
+        pub(in super::super) fn drops_all(&self) -> bool {
+            match &self.kind {
+                Kind::Gated(_, by_faults) => by_faults.drops(),
+                Kind::Tracked(tracking) => !tracking.is_watched() && tracking.open.drops(),
+                _ => false,
+            }
         }
-    }
 
-    /// How often the kernel was asked about what the memory has grown by.
-    #[cfg(test)]
-    pub(super) fn scans_behind(&self) -> usize {
-        self.grown.gate.scans
-    }
+        /// How often the kernel was asked about a memory that goes by faults.
+        pub(in super::super) fn scans(&self) -> usize {
+            match &self.kind {
+                Kind::Gated(_, by_faults) => by_faults.gate.scans,
+                Kind::Tracked(tracking) => tracking.open.gate.scans,
+                _ => 0,
+            }
+        }
 
-    /// Pages that the next reset will compare.
-    #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
-        match &self.kind {
-            Kind::Segments | Kind::Drop => 0,
-            Kind::Resident(kept) | Kind::Gated(kept, _) => kept.ages.kept(),
-            Kind::Tracked(tracking) => {
-                tracking.listed().unwrap_or_else(|| tracking.kept.ages.kept())
+        /// How often the kernel was asked about what the memory has grown by.
+        pub(in super::super) fn scans_behind(&self) -> usize {
+            self.grown.gate.scans
+        }
+
+        /// Pages that the next reset will compare.
+        pub(in super::super) fn kept(&self) -> usize {
+            match &self.kind {
+                Kind::Segments | Kind::Drop => 0,
+                Kind::Resident(kept) | Kind::Gated(kept, _) => kept.ages.kept(),
+                Kind::Tracked(tracking) => {
+                    tracking.listed().unwrap_or_else(|| tracking.kept.ages.kept())
+                }
             }
         }
     }

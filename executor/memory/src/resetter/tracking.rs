@@ -242,7 +242,7 @@ impl Tracking {
     #[cold]
     fn open_all(&mut self, used: &mut Used<'_>, size: usize) -> Result<()> {
         match &self.tracked {
-            Some(tracked) if tracked.open_all() => Ok(()),
+            Some(tracked) if tracked.pages.open_all(&**tracked) => Ok(()),
             _ => self.start_over(used, size),
         }
     }

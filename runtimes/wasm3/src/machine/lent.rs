@@ -79,7 +79,7 @@ impl Lent {
         let size = self.resetter.template().size();
         // SAFETY: `&mut self` shows that nothing runs on the memory, of which `size` bytes are
         // open.
-        unsafe { self.resetter.reset_grown(self.size) }?;
+        unsafe { self.resetter.reset(self.size) }?;
         // Also at the same size: it reports a growth that could not be undone.
         self.mapping.hide(host_page() + size)?;
         if self.size != size {

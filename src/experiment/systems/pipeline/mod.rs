@@ -5,12 +5,11 @@ mod server;
 
 pub(crate) use server::serve;
 
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::{Lab, Refused, config_for};
 use crate::measure::Tails;
 use crate::plan::{Filter, Random, cores};
 use crate::record::{Executor, Place, Point, Status};
-use crate::supervise::Stop;
 use crate::swap::{self, Kind, Messages, Method, Ready, random_order};
 use crate::terminal::complain;
 use anyhow::{Context, Result, ensure};
@@ -27,9 +26,7 @@ use touchstone_systems::pipeline::{
 
 /// How filters call verdicts without a guest.
 const HOST: &str = "host";
-/// How long Redis is away.
 const AWAY: Duration = Duration::from_millis(100);
-/// Fewest messages of a run.
 const FEWEST: u64 = 16;
 /// Fewest messages of a run with an outage: after it, some are still to be sent.
 const OUTAGE: u64 = 256;
@@ -38,37 +35,9 @@ const LONG: u32 = 60;
 /// Messages that estimate the time of a run.
 const ESTIMATE: usize = 4;
 
-/// Number of messages of a run.
-#[derive(Debug, Clone, Copy)]
-enum Length {
-    /// All of them.
-    All(u64),
-    /// As many as fit in a time, at most this many.
-    Within(Duration, u64),
-}
-
-impl Length {
-    /// The number of messages, each of which takes about `each`.
-    fn messages(self, each: Duration) -> u64 {
-        match self {
-            Self::All(messages) => messages,
-            Self::Within(limit, most) => {
-                let fit = limit.as_nanos() / each.as_nanos().max(1);
-                u64::try_from(fit).unwrap_or(most).clamp(FEWEST.min(most), most)
-            }
-        }
-    }
-
-    fn is_limited(self, messages: u64) -> bool {
-        matches!(self, Self::Within(_, most) if messages < most)
-    }
-}
-
-/// The settings of the declaration.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Number of messages of a run.
     messages: u64,
     /// The engine that makes all of them by each method.
     engine: String,
@@ -101,35 +70,26 @@ impl Workload for Verdicts {
         Ok(Planned { questions: vec![question], ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
-        let program = match Program::find(Path::new(env!("CARGO_MANIFEST_DIR"))) {
-            Ok(program) => program,
-            Err(missing) => {
-                complain(&format!("pipeline: {missing}"));
-                let reason = missing.to_string();
-                return Ok(Err(Refused { status: Status::Unsupported, reason }));
-            }
-        };
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
+        let program = Program::find(Path::new(env!("CARGO_MANIFEST_DIR"))).map_err(|missing| {
+            complain(&format!("pipeline: {missing}"));
+            Refused { status: Status::Unsupported, reason: missing.to_string() }
+        })?;
         let swaps = swap::load(&swap::file(None), &host.cases)?;
         let kinds = swap::kinds(swaps.kinds.each_ref(), &mut host.guests)?;
         let lab = Lab::new(host.guests.clone(), config_for(cores()));
         let (engines, left_out) = swap::engines(&host.engines);
         for (engine, reason) in left_out {
-            let place = Place::default().with("engine", engine.id()).with("verifier", "guest");
+            let place = guest_place().with("engine", engine.id());
             say(Said::point(host.point(place, 0).refused(Status::NotAsked, reason)));
         }
         let filter = Filter::new(question.filter.as_deref())?;
         let settings = Settings::of(&host, terms.small)?;
-        let (stop, seed, small) = (host.stop.clone(), terms.seed, terms.small);
-        Pipeline { host: &host, say, filter, seed, small, stop, program, settings, kinds, lab }
-            .measure(&engines)
-            .map(Ok)
+        let (seed, small) = (terms.seed, terms.small);
+        Pipeline { host: &host, say, filter, seed, small, program, settings, kinds, lab }
+            .measure(&engines)?;
+        Ok(())
     }
 
     fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
@@ -141,45 +101,17 @@ impl Workload for Verdicts {
     }
 }
 
-/// Who gives the verdicts.
-#[derive(Clone)]
-enum Verifier {
-    /// Nobody: each message passes.
-    Nobody,
-    /// The host, without a guest.
-    Host,
-    /// A guest for each kind, by a swap method.
-    Guest(Executor, Method),
+/// The place of runs whose verdicts are given by guests.
+fn guest_place() -> Place {
+    Place::default().with("verifier", "guest")
 }
 
-impl Verifier {
-    fn name(&self) -> String {
-        match self {
-            Self::Guest(executor, method) => format!("{}/{method}", executor.engine),
-            _ => HOST.to_owned(),
-        }
-    }
-
-    fn place(&self) -> Place {
-        match self {
-            Self::Nobody => Place::default().with("verifier", "nobody"),
-            Self::Host => Place::default().with("verifier", "host"),
-            Self::Guest(executor, method) => {
-                let place = Place::of(executor).with("verifier", "guest");
-                place.with("method", &*method.to_string())
-            }
-        }
-    }
-}
-
-/// State that all runs share.
 struct Pipeline<'a, 'b> {
     host: &'a Host,
     say: &'a mut Say<'b>,
     filter: Filter,
     seed: u64,
     small: bool,
-    stop: Stop,
     program: Program,
     settings: Settings,
     kinds: Arc<[Kind; 2]>,
@@ -195,19 +127,19 @@ impl Pipeline<'_, '_> {
     fn measure(mut self, engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
         let Settings { messages, many, .. } = self.settings;
         if self.filter.matches(HOST) {
-            self.host(&Verifier::Nobody, messages, false)?;
-            self.host(&Verifier::Host, messages, false)?;
-            self.host(&Verifier::Host, messages.max(OUTAGE), true)?;
-            self.host(&Verifier::Host, many, false)?;
+            self.host("nobody", messages, false)?;
+            self.host(HOST, messages, false)?;
+            self.host(HOST, messages.max(OUTAGE), true)?;
+            self.host(HOST, many, false)?;
         }
         let mut fastest: Option<(f64, &Arc<dyn MeasuredEngine>, Method)> = None;
         for engine in engines {
             for method in Method::ALL {
                 let all = engine.id() == self.settings.engine && !self.small;
                 let limit = Duration::from_millis(self.settings.limit_ms);
-                let length =
-                    if all { Length::All(messages) } else { Length::Within(limit, messages) };
-                let Some(each) = self.swapped(engine, method, length, false)? else { continue };
+                let limit = (!all).then_some(limit);
+                let each = self.swapped(engine, method, (messages, limit), false)?;
+                let Some(each) = each else { continue };
                 if fastest.as_ref().is_none_or(|(least, ..)| each < *least) {
                     fastest = Some((each, engine, method));
                 }
@@ -215,48 +147,48 @@ impl Pipeline<'_, '_> {
         }
         if let Some((_, engine, method)) = fastest {
             let limit = Duration::from_millis(self.settings.limit_ms) * LONG;
-            self.swapped(engine, method, Length::All(messages.max(OUTAGE)), true)?;
-            self.swapped(engine, method, Length::Within(limit, many), false)?;
+            self.swapped(engine, method, (messages.max(OUTAGE), None), true)?;
+            self.swapped(engine, method, (many, Some(limit)), false)?;
         }
         Ok(())
     }
 
-    /// A run without guests.
-    fn host(&mut self, verifier: &Verifier, messages: u64, outage: bool) -> Result<()> {
-        let is_host = matches!(verifier, Verifier::Host);
+    /// A run without guests: verified by the host, or by nobody.
+    fn host(&mut self, verifier: &str, messages: u64, outage: bool) -> Result<()> {
         let mut verify = |signed: &Signed, expected: bool| {
-            if is_host && is_valid(signed.kind, &signed.entry) != expected {
+            if verifier == HOST && is_valid(signed.kind, &signed.entry) != expected {
                 let reason = format!("a wrong verdict on message {}", signed.sequence);
                 return Err(Refused { status: Status::Wrong, reason });
             }
             Ok(())
         };
-        let length = Length::All(messages);
-        self.record(verifier, length, messages, outage, &mut verify).map(drop)
+        let place = Place::default().with("verifier", verifier);
+        self.record(place, (messages, messages), outage, &mut verify).map(drop)
     }
 
-    /// A run with modules, by a method: the time of a message, ns. Nothing where the engine does
-    /// not support it, the filter leaves it out, or it failed.
+    /// A run with modules, by a method, with as many messages as fit in a time, if there is one,
+    /// and at most so many: the time of a message, ns. Nothing where the engine does not support
+    /// it, the filter leaves it out, or it failed.
     fn swapped(
         &mut self,
         engine: &Arc<dyn MeasuredEngine>,
         method: Method,
-        length: Length,
+        (most, limit): (u64, Option<Duration>),
         outage: bool,
     ) -> Result<Option<f64>> {
+        let place = guest_place().with("method", &*method.to_string());
         let strategy = match method.strategy(&**engine, &self.kinds) {
             Ok(strategy) => strategy,
             Err(refused) => {
-                let place = Place::default().with("engine", engine.id());
-                self.refused(place.with("method", &*method.to_string()), refused);
+                self.refused(place.with("engine", engine.id()), refused);
                 return Ok(None);
             }
         };
         let executor = Executor { engine: engine.id().to_owned(), strategy };
-        if self.stop.asked() || !self.filter.matches(&executor.to_string()) {
+        if self.host.stop.asked() || !self.filter.matches(&executor.to_string()) {
             return Ok(None);
         }
-        let by = Verifier::Guest(executor, method);
+        let place = place.at(&executor);
         let opened = Ready::new(method, engine, &self.kinds, &mut self.lab);
         let opened = opened.and_then(|ready| {
             let mut verifier = Messages::new(ready)?;
@@ -266,53 +198,47 @@ impl Pipeline<'_, '_> {
         let (mut verifier, each) = match opened {
             Ok(opened) => opened,
             Err(refused) => {
-                self.refused(by.place(), refused);
+                self.refused(place, refused);
                 return Ok(None);
             }
         };
-        let messages = length.messages(each);
+        let fit = |limit: Duration| limit.as_nanos() / each.as_nanos().max(1);
+        let fit = limit.map(|limit| u64::try_from(fit(limit)).unwrap_or(most));
+        let count = fit.map_or(most, |fit| fit.clamp(FEWEST.min(most), most));
         let mut verify = |signed: &Signed, expected: bool| {
             verifier.send_other(signed.kind as usize, &signed.entry, &[u8::from(expected)])
         };
-        self.record(&by, length, messages, outage, &mut verify)
+        self.record(place, (count, most), outage, &mut verify)
     }
 
     fn refused(&mut self, place: Place, Refused { status, reason }: Refused) {
-        let place = place.with("verifier", "guest");
         (self.say)(Said::point(self.host.point(place, 0).refused(status, reason)));
     }
 
     /// Makes a run and records it: the time of a message, ns, if it went well.
     fn record(
         &mut self,
-        verifier: &Verifier,
-        length: Length,
-        count: u64,
+        place: Place,
+        (count, most): (u64, u64),
         outage: bool,
         verify: &mut Verify<'_>,
     ) -> Result<Option<f64>> {
-        let of = verifier.name();
-        (self.say)(Said::Step(format!("pipeline: {of}, {count} messages")));
-        let place = verifier.place().with("messages", count);
-        let place =
-            place.with("length", if length.is_limited(count) { "limited" } else { "whole" });
+        (self.say)(Said::Step(format!("pipeline: {place}, {count} messages")));
+        let length = if count < most { "limited" } else { "whole" };
+        let place = place.with("messages", count).with("length", length);
         let place = place.with("outage", if outage { "redis" } else { "none" });
-        let point = self.host.point(place, 0);
         let messages = messages(self.seed, count);
         let outage = outage.then_some(Outage { after: count / 2, lasts: AWAY });
         let outcome = match self.run(&messages, outage, verify) {
             Ok(outcome) => outcome,
-            Err(_) if self.stop.asked() => return Ok(None),
+            Err(_) if self.host.stop.asked() => return Ok(None),
             Err(error) => {
-                let (status, reason) = match error.downcast_ref::<Refused>() {
-                    Some(refused) => (refused.status, refused.reason.clone()),
-                    None => (Status::Failed, format!("{error:#}")),
-                };
-                (self.say)(Said::point(point.refused(status, reason)));
+                self.refused(place, error.into());
                 return Ok(None);
             }
         };
-        (self.say)(Said::point(found(point, &messages, &outcome)?));
+        let point = self.host.point(place, 0);
+        (self.say)(Said::point(found(point, &messages, &outcome)));
         Ok(Some(outcome.total.as_nanos() as f64 / count.max(1) as f64))
     }
 
@@ -323,7 +249,7 @@ impl Pipeline<'_, '_> {
         outage: Option<Outage>,
         verify: &mut Verify<'_>,
     ) -> Result<Outcome> {
-        let stop = &self.stop;
+        let stop = &self.host.stop;
         let (of_redis, shared) = (Scratch::new()?, Scratch::in_shared_memory()?);
         let mut redis = RedisServer::start(&self.program, of_redis.path())?;
         let places = Places { redis: redis.socket(), ring: shared.path().join("messages") };
@@ -351,12 +277,11 @@ fn estimate(verifier: &mut Messages, seed: u64) -> Result<Duration, Refused> {
     Ok(started.elapsed() / order.len() as u32)
 }
 
-/// A point with what a run found.
-fn found(point: Point, messages: &[Message], outcome: &Outcome) -> Result<Point> {
+fn found(point: Point, messages: &[Message], outcome: &Outcome) -> Point {
     let tail = |of: &dyn Fn(&Handled) -> Option<u64>| {
-        let mut tails = Tails::new()?;
+        let mut tails = Tails::default();
         outcome.handled.iter().filter_map(of).for_each(|ns| tails.record(ns));
-        anyhow::Ok(tails.tail())
+        tails.tail()
     };
     let counts = outcome.counts;
     let point = point.values([
@@ -370,7 +295,7 @@ fn found(point: Point, messages: &[Message], outcome: &Outcome) -> Result<Point>
         ("altered", counts.altered),
         ("longest_gap_ns", outcome.longest_gap.as_nanos() as u64),
     ]);
-    let point = point.tail("swapping", tail(&|one| one.swapped.then_some(one.verdict_ns))?);
-    let point = point.tail("still", tail(&|one| (!one.swapped).then_some(one.verdict_ns))?);
-    Ok(point.tail("latency", tail(&|one| Some(one.latency_ns))?))
+    let point = point.tail("swapping", tail(&|one| one.swapped.then_some(one.verdict_ns)));
+    let point = point.tail("still", tail(&|one| (!one.swapped).then_some(one.verdict_ns)));
+    point.tail("latency", tail(&|one| Some(one.latency_ns)))
 }

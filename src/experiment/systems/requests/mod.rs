@@ -6,21 +6,19 @@ mod server;
 pub(crate) use server::serve;
 
 use crate::case::{self, Case, GuestName};
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::Refused;
 use crate::plan::{Filter, Random, shuffled};
 use crate::record::estimate::median_of;
-use crate::record::{Executor, Place, Point, PointRefusal, Sample, Samples, Status, Tail, data};
-use crate::supervise::Stop;
+use crate::record::{Executor, Place, Point, PointRefusal, data};
 use anyhow::{Context, Result};
 use rounds::{Row, Share, Turn};
 use rustix::process::{getpriority_process, setpriority_process};
 use serde::Deserialize;
-use server::{Ask, InstanceState};
+use server::{HostAsk, InstanceState};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The settings of the declaration.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
@@ -38,8 +36,7 @@ struct WantedRow {
 }
 
 impl Wanted {
-    /// The place of a row.
-    fn place(&self, Ask { executor, state, .. }: &Ask) -> Place {
+    fn place(&self, HostAsk { executor, state, .. }: &HostAsk) -> Place {
         let place = Place::of(executor).with("case", &*self.case);
         let state: &str = (*state).into();
         place.with("guest", self.guest.to_string()).with("state", state)
@@ -58,23 +55,16 @@ impl Workload for UnderLoad {
         Ok(Planned { questions: vec![question], ..Planned::default() })
     }
 
-    fn answer(
-        &self,
-        host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { host, question, terms } = ask;
         let wanted: Wanted =
             host.experiment.settings.clone().try_into().context("the settings of the requests")?;
         let case = case::find(&host.cases, &wanted.case)?;
         case.guest(&wanted.guest)?;
         let filter = Filter::new(question.filter.as_deref())?;
         let turn = if terms.small { Turn::small() } else { Turn::full() };
-        let stop = &host.stop;
-        Turns { host: &host, wanted: &wanted, turn, round: 0, seed: terms.seed, stop, say }
+        Turns { host: &host, wanted: &wanted, turn, round: 0, seed: terms.seed, say }
             .measure(case, &filter, terms)
-            .map(Ok)
     }
 
     fn runs_here(&self) -> bool {
@@ -82,15 +72,15 @@ impl Workload for UnderLoad {
     }
 }
 
-/// The places of the rows, those of an engine together: what changes with time is the same for
+/// The indices of the rows, those of an engine together: what changes with time is the same for
 /// them. Each round has another order.
 fn groups(rows: &[Row], random: &mut Random) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let engine = |place: usize| &rows[place].ask().executor.engine;
-    for place in shuffled((0..rows.len()).collect::<Vec<_>>(), random) {
-        match groups.iter_mut().find(|group| engine(group[0]) == engine(place)) {
-            Some(group) => group.push(place),
-            None => groups.push(vec![place]),
+    let engine = |row: usize| &rows[row].ask().executor.engine;
+    for row in shuffled((0..rows.len()).collect::<Vec<_>>(), random) {
+        match groups.iter_mut().find(|group| engine(group[0]) == engine(row)) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
         }
     }
     groups
@@ -98,6 +88,8 @@ fn groups(rows: &[Row], random: &mut Random) -> Vec<Vec<usize>> {
 
 /// Shares of the capacity at which each row has one loop in a round, percent.
 const SHARES: [u32; 2] = [50, 95];
+/// The share of the capacity at which rows are compared, percent.
+const COMPARED: u32 = 80;
 /// Closed loops of a round: the capacity is their median.
 const CLOSED_LOOPS: usize = 3;
 
@@ -108,70 +100,20 @@ struct Turns<'a, 'b> {
     turn: Turn,
     round: u32,
     seed: u64,
-    stop: &'a Stop,
     say: &'a mut Say<'b>,
-}
-
-/// The result of an open loop.
-#[derive(Debug, Clone)]
-struct Load {
-    percent: u32,
-    /// Planned requests a second.
-    offered: f64,
-    /// Answered requests a second, until the last answer.
-    completed: f64,
-    unanswered: u64,
-    wrong: u64,
-    latency: Tail,
-    cpu_ns: f64,
-    rss_kib: u64,
-}
-
-/// The share of the capacity at which rows are compared, percent.
-const COMPARED: u32 = 80;
-
-/// The results of a row in a round.
-#[derive(Default)]
-struct Found {
-    capacities: Vec<f64>,
-    loads: Vec<Load>,
-    beside: Vec<Load>,
-    /// The first failure at each place, whose other loops may have gone well.
-    failed: BTreeMap<Place, Refused>,
-}
-
-impl Found {
-    fn capacity(&self) -> Option<f64> {
-        median_of(&self.capacities)
-    }
-
-    /// Keeps the result of a loop, or its failure.
-    fn take<T>(
-        &mut self,
-        found: Result<T>,
-        place: Place,
-        kept: impl FnOnce(&mut Self) -> &mut Vec<T>,
-    ) {
-        match found {
-            Ok(found) => kept(self).push(found),
-            Err(error) => {
-                self.failed.entry(place).or_insert_with(|| Refused::new(Status::Failed, error));
-            }
-        }
-    }
 }
 
 /// An open loop.
 struct Loop {
-    place: usize,
+    row: usize,
     share: Share,
-    /// `true` for a share of what the executor can do with used instances.
-    is_beside: bool,
+    /// Whose capacity the share is of: the row's own, or that with used instances.
+    of: &'static str,
 }
 
 impl Turns<'_, '_> {
     /// The rows that the filter selects and the build has.
-    fn measure(&mut self, case: &Case, filter: &Filter, terms: &Terms) -> Result<()> {
+    fn measure(&mut self, case: &Case, filter: &Filter, terms: &Terms) -> Result<(), Refused> {
         let _first = First::new();
         let own = self.wanted.rows.iter().filter(|row| {
             let has_engine = self.host.engine(&row.executor.engine).is_ok();
@@ -179,11 +121,11 @@ impl Turns<'_, '_> {
         });
         let mut rows = Vec::new();
         for WantedRow { executor, state } in own.cloned().collect::<Vec<_>>() {
-            if self.stop.asked() {
+            if self.host.stop.asked() {
                 return Ok(());
             }
             (self.say)(Said::Step(format!("start {executor}, {state}")));
-            let ask = Ask {
+            let ask = HostAsk {
                 executor,
                 case: self.wanted.case.clone(),
                 guest: self.wanted.guest.clone(),
@@ -191,17 +133,19 @@ impl Turns<'_, '_> {
                 stall: terms.stall,
                 artifacts: terms.artifacts.clone(),
             };
-            let place = self.wanted.place(&ask);
-            match Row::start(ask, case, self.stop)? {
+            let point = self.host.point(self.wanted.place(&ask), self.round);
+            match Row::start(ask, case, &self.host.stop) {
                 Ok(row) => rows.push(row),
-                Err(refused) => self.refused(place, refused),
+                Err(Refused { status, reason }) => {
+                    (self.say)(Said::point(point.refused(status, reason)));
+                }
             }
         }
         for round in 0..self.turn.rounds {
             self.round = round;
             let seed = self.seed.wrapping_add(u64::from(round));
             for group in groups(&rows, &mut Random::new(seed)) {
-                if !self.take(&mut rows, &group)? {
+                if !self.take(&mut rows, &group, seed) {
                     return Ok(());
                 }
             }
@@ -209,93 +153,73 @@ impl Turns<'_, '_> {
         Ok(())
     }
 
-    fn refused(&mut self, place: Place, Refused { status, reason }: Refused) {
-        (self.say)(Said::point(self.host.point(place, self.round).refused(status, reason)));
-    }
-
     /// The capacities, then the open loops. `false` when the run was stopped.
-    fn take(&mut self, rows: &mut [Row], group: &[usize]) -> Result<bool> {
-        let mut found: BTreeMap<usize, Found> = BTreeMap::new();
+    fn take(&mut self, rows: &mut [Row], group: &[usize], seed: u64) -> bool {
+        let mut found = Found::default();
+        let new = |place| self.host.point(place, self.round);
+        let places: Vec<Place> = rows.iter().map(|row| self.wanted.place(row.ask())).collect();
+        let mut capacities: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for _ in 0..CLOSED_LOOPS {
-            for place in group {
-                let row = &mut rows[*place];
-                let capacity = row.capacity(&self.turn);
-                if self.stop.asked() {
-                    return Ok(false);
+            for row in group {
+                let capacity = rows[*row].capacity(&self.turn);
+                if self.host.stop.asked() {
+                    return false;
                 }
-                let own = found.entry(*place).or_default();
-                own.take(capacity, self.wanted.place(row.ask()), |own| &mut own.capacities);
+                match capacity {
+                    Ok(capacity) => capacities.entry(*row).or_default().push(capacity),
+                    Err(error) => found.take(new(places[*row].clone()), Err(error)),
+                }
             }
         }
-        let seed = self.seed.wrapping_add(u64::from(self.round));
+        let medians = capacities.iter().filter_map(|(row, all)| Some((*row, median_of(all)?)));
+        let capacities: BTreeMap<usize, f64> = medians.collect();
+        for (row, capacity) in &capacities {
+            let point = new(places[*row].clone());
+            found.take(point.clone(), Ok(point.value("capacity", *capacity)));
+        }
         let mut random = Random::new(seed);
         for step in 0..self.turn.pairs {
-            let loops = loops(rows, group, &found, step);
+            let loops = loops(rows, group, &capacities, step);
             // All rows have the same arrivals, in the unit of their mean distance.
             let seed = seed.wrapping_mul(31).wrapping_add(step.into());
-            for Loop { place, share, is_beside } in shuffled(loops, &mut random) {
-                let row = &mut rows[place];
-                let (percent, load) = (share.percent, row.load(&self.turn, share, seed));
-                if self.stop.asked() {
-                    return Ok(false);
+            for Loop { row, share, of } in shuffled(loops, &mut random) {
+                let point = new(at_share(places[row].clone(), of, share.percent));
+                let load = rows[row].load(&self.turn, share, seed, point.clone());
+                if self.host.stop.asked() {
+                    return false;
                 }
-                let of = if is_beside { USED } else { OWN };
-                let at = at_share(self.wanted.place(row.ask()), of, percent);
-                found.entry(place).or_default().take(load, at, |own| match is_beside {
-                    true => &mut own.beside,
-                    false => &mut own.loads,
-                });
+                found.take(point, load);
             }
         }
-        for (place, found) in found {
-            self.record(&rows[place], found);
+        for row in group {
+            (self.say)(Said::Step(format!("round {} of {}", self.round + 1, places[*row])));
         }
-        Ok(true)
-    }
-
-    /// Records the points of a row in a round. A point whose loops failed in part has both the
-    /// values of the others and the reason.
-    fn record(&mut self, row: &Row, found: Found) {
-        let place = self.wanted.place(row.ask());
-        (self.say)(Said::Step(format!("round {} of {place}", self.round + 1)));
-        let mut points = Vec::new();
-        if let Some(capacity) = found.capacity() {
-            let point = self.host.point(place.clone(), self.round);
-            points.push(point.value("capacity", capacity));
-        }
-        for (of, loads) in [(OWN, &found.loads), (USED, &found.beside)] {
-            let mut shares: BTreeMap<u32, Vec<&Load>> = BTreeMap::new();
-            for load in loads {
-                shares.entry(load.percent).or_default().push(load);
-            }
-            for (share, loads) in shares {
-                let place = at_share(place.clone(), of, share);
-                points.push(with_loads(self.host.point(place, self.round), &loads));
-            }
-        }
-        let points =
-            with_failures(points, found.failed, |place| self.host.point(place, self.round));
-        points.into_iter().for_each(|point| (self.say)(Said::point(point)));
+        found.0.into_values().for_each(|point| (self.say)(Said::point(point)));
+        true
     }
 }
 
-/// Points with the failures at their places; a new one where no loop went well.
-fn with_failures(
-    mut points: Vec<Point>,
-    failed: BTreeMap<Place, Refused>,
-    new: impl Fn(Place) -> Point,
-) -> Vec<Point> {
-    for (place, Refused { status, reason }) in failed {
-        let refusal = PointRefusal { status, reason };
-        match points.iter_mut().find(|point| point.place == place) {
-            Some(point) => point.refused = Some(refusal),
-            None => points.push(Point { refused: Some(refusal), ..new(place) }),
+/// The points of a group in a round. A point whose loops failed in part has both the values of the
+/// others and the first reason.
+#[derive(Default)]
+struct Found(BTreeMap<Place, Point>);
+
+impl Found {
+    /// Adds the samples of a loop to those at its place, or the reason why it failed.
+    fn take(&mut self, new: Point, found: Result<Point>) {
+        let point = self.0.entry(new.place.clone()).or_insert(new);
+        match found {
+            Ok(found) => found.values.into_iter().for_each(|(metric, samples)| {
+                point.values.entry(metric).or_default().0.extend(samples.0);
+            }),
+            Err(error) => {
+                let Refused { status, reason } = error.into();
+                point.refused.get_or_insert(PointRefusal { status, reason });
+            }
         }
     }
-    points
 }
 
-/// Whose capacity a load is a share of: the row's own, or that with used instances.
 const OWN: &str = "own";
 const USED: &str = "used";
 
@@ -306,53 +230,29 @@ fn at_share(place: Place, of: &str, percent: u32) -> Place {
 
 /// The loops of a step. The first step has all; the next ones are for the pairs of clean and used
 /// instances of an executor.
-fn loops(rows: &[Row], group: &[usize], found: &BTreeMap<usize, Found>, step: u32) -> Vec<Loop> {
+fn loops(rows: &[Row], group: &[usize], capacities: &BTreeMap<usize, f64>, step: u32) -> Vec<Loop> {
     let mut all = Vec::new();
-    for place in group {
-        let ask = rows[*place].ask();
+    for row in group {
+        let ask = rows[*row].ask();
         let is_other =
-            |other: &&usize| *other != place && rows[**other].ask().executor == ask.executor;
+            |other: &&usize| *other != row && rows[**other].ask().executor == ask.executor;
         let other = group.iter().find(is_other);
-        let capacity = |place| found.get(place).and_then(Found::capacity);
-        let mut add = |percent, of, is_beside| {
-            let share = capacity(of).map(|capacity| Share { percent, capacity });
-            all.extend(share.map(|share| Loop { place: *place, share, is_beside }));
+        let mut add = |percent, row_of: &usize, of| {
+            let share =
+                capacities.get(row_of).map(|capacity| Share { percent, capacity: *capacity });
+            all.extend(share.map(|share| Loop { row: *row, share, of }));
         };
         if step == 0 {
-            SHARES.into_iter().for_each(|percent| add(percent, place, false));
+            SHARES.into_iter().for_each(|percent| add(percent, row, OWN));
         }
         if step == 0 || other.is_some() {
-            add(COMPARED, place, false);
+            add(COMPARED, row, OWN);
         }
         if let Some(used) = other.filter(|_| ask.state == InstanceState::Clean) {
-            add(COMPARED, used, true);
+            add(COMPARED, used, USED);
         }
     }
     all
-}
-
-/// A metric and its value in a loop.
-type Value = (&'static str, fn(&Load) -> f64);
-
-/// A point with the results of some loops, one sample each.
-fn with_loads(point: Point, loads: &[&Load]) -> Point {
-    let values: [Value; 11] = [
-        ("offered", |load| load.offered),
-        ("completed", |load| load.completed),
-        ("unanswered", |load| load.unanswered as f64),
-        ("wrong", |load| load.wrong as f64),
-        ("cpu_ns", |load| load.cpu_ns),
-        ("rss_kib", |load| load.rss_kib as f64),
-        ("latency.calls", |load| load.latency.calls as f64),
-        ("latency.p50_ns", |load| load.latency.p50_ns as f64),
-        ("latency.p99_ns", |load| load.latency.p99_ns as f64),
-        ("latency.p999_ns", |load| load.latency.p999_ns as f64),
-        ("latency.max_ns", |load| load.latency.max_ns as f64),
-    ];
-    values.into_iter().fold(point, |point, (name, value)| {
-        let samples = loads.iter().map(|load| Sample::single(value(load)));
-        point.samples(name, Samples(samples.collect()))
-    })
 }
 
 /// The request and its answer, as a client makes it.
@@ -397,23 +297,26 @@ const STARTING: Duration = Duration::from_secs(120);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Sample, Samples, Status};
 
     #[test]
     fn a_failed_loop_hides_no_result_and_is_hidden_by_none() {
         let row = Place::default().with("state", "clean");
+        let new = |place: &Place| Point::new("requests", place.clone(), 3);
         let at = at_share(row.clone(), OWN, 50);
         let mut found = Found::default();
-        found.take(Ok(8.0), row.clone(), |own| &mut own.capacities);
+        let measured = new(&row).value("capacity", 8.0);
+        found.take(new(&row), Ok(measured.clone()));
         for reason in ["first", "second"] {
-            found.take(Err(anyhow::anyhow!(reason)), row.clone(), |own| &mut own.capacities);
+            found.take(new(&row), Err(anyhow::anyhow!(reason)));
         }
-        found.take(Err(anyhow::anyhow!("broken")), at.clone(), |own| &mut own.loads);
-        let new = |place| Point::new("requests", place, 3);
-        let measured = new(row.clone()).value("capacity", found.capacity().unwrap());
+        found.take(new(&at), Err(anyhow::anyhow!("broken")));
+        found.take(new(&at), Ok(new(&at).value("wrong", 1.0)));
+        found.take(new(&at), Ok(new(&at).value("wrong", 2.0)));
         let refused = |point: Point, reason: &str| point.refused(Status::Failed, reason.to_owned());
-        assert_eq!(
-            with_failures(vec![measured.clone()], found.failed, new),
-            [refused(measured, "first"), refused(new(at), "broken")]
-        );
+        let both = Samples([1.0, 2.0].map(Sample::single).to_vec());
+        let broken = refused(new(&at).samples("wrong", both), "broken");
+        let expected = BTreeMap::from([(row, refused(measured, "first")), (at, broken)]);
+        assert_eq!(found.0, expected);
     }
 }

@@ -1,15 +1,17 @@
 //! Rounds of requests: the capacity of a host, then open loops at shares of it.
 
-use super::server::{Ask, FromHost};
-use super::{Load, STARTING, request};
+use super::server::HostAsk;
+use super::{STARTING, request};
 use crate::case::Case;
 use crate::lab::Refused;
 use crate::measure::{Pinned, Tails, processors};
 use crate::proc;
-use crate::record::Status;
-use crate::supervise::{Child, Heard, Stop, this_program};
+use crate::record::Point;
+use crate::solo::{self, Serving};
+use crate::supervise::{Stop, this_program};
 use anyhow::{Context, Result, bail, ensure};
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::time::Duration;
 use touchstone_systems::load::{Client, Made, arrivals};
 
 /// Connections on which the capacity is found.
@@ -30,7 +32,6 @@ pub(super) struct Share {
 
 /// How much is done in the turn of a host in a round.
 pub(super) struct Turn {
-    /// Rounds.
     pub(super) rounds: u32,
     /// Repetitions of the loops that compare clean with used instances.
     pub(super) pairs: u32,
@@ -55,45 +56,30 @@ impl Turn {
 
 /// A host that runs, and its clients.
 pub(super) struct Row {
-    ask: Ask,
-    host: Child<Ask, FromHost>,
+    ask: HostAsk,
+    host: Serving<HostAsk, SocketAddr>,
     closed: Client,
     open: Client,
     is_warm: bool,
 }
 
 impl Row {
-    /// Starts a host and connects to it; the refusal if its executor cannot run the guest.
-    pub(super) fn start(ask: Ask, case: &Case, stop: &Stop) -> Result<Result<Self, Refused>> {
+    /// Starts a host and connects to it. Fails if its executor cannot run the guest.
+    pub(super) fn start(ask: HostAsk, case: &Case, stop: &Stop) -> Result<Self, Refused> {
         let command = this_program(&["systems", "--requests-host"]);
-        let failed = |reason: String| Ok(Err(Refused { status: Status::Failed, reason }));
-        let Some(mut host) = stop.spawn::<Ask, FromHost>(command)? else {
-            return failed("the run was stopped".to_owned());
-        };
-        host.send(&ask);
-        let address = match host.receive(Instant::now() + STARTING)? {
-            Heard::Message(FromHost::Listening(address)) => address,
-            Heard::Message(FromHost::Refused(status, reason)) => {
-                return Ok(Err(Refused { status, reason }));
-            }
-            Heard::Ended(death) => return failed(format!("the host {death}")),
-            Heard::Silent => return failed("the host did not start in time".to_owned()),
-        };
+        let (host, address) = solo::start(&ask, command, STARTING, stop)?;
         let request = request(case, &ask.guest)?;
         let closed = Client::connect(address, CLOSED, request.clone())?;
         let open = Client::connect(address, OPEN, request)?;
-        Ok(Ok(Self { ask, host, closed, open, is_warm: false }))
+        Ok(Self { ask, host, closed, open, is_warm: false })
     }
 
-    pub(super) fn ask(&self) -> &Ask {
+    pub(super) fn ask(&self) -> &HostAsk {
         &self.ask
     }
 
-    /// Requests a second that the host answers in a closed loop.
-    ///
-    /// # Errors
-    ///
-    /// When the host ended or gives wrong answers only.
+    /// Requests a second that the host answers in a closed loop. Fails if the host ended or gives
+    /// wrong answers only.
     pub(super) fn capacity(&mut self, turn: &Turn) -> Result<f64> {
         let _pinned = pinned();
         if !self.is_warm {
@@ -103,12 +89,14 @@ impl Row {
         self.closed(turn)
     }
 
-    /// An open loop at a share of a number of requests a second.
-    ///
-    /// # Errors
-    ///
-    /// When the host ended.
-    pub(super) fn load(&mut self, turn: &Turn, share: Share, seed: u64) -> Result<Load> {
+    /// An open loop at a share of a number of requests a second. Fails if the host ended.
+    pub(super) fn load(
+        &mut self,
+        turn: &Turn,
+        share: Share,
+        seed: u64,
+        point: Point,
+    ) -> Result<Point> {
         let _pinned = pinned();
         let Share { percent, capacity } = share;
         let rate = capacity * f64::from(percent) / 100.0;
@@ -120,9 +108,8 @@ impl Row {
         let before = self.cpu_ns()?;
         let made = self.open.open(&plan, time + PATIENCE)?;
         let cpu_ns = self.cpu_ns()?.saturating_sub(before) as f64 / made.len().max(1) as f64;
-        let mut load = summary(percent, &plan, &made, time)?;
-        (load.cpu_ns, load.rss_kib) = (cpu_ns, self.rss_kib()?);
-        Ok(load)
+        let point = summary(point, &plan, &made, time);
+        Ok(point.value("cpu_ns", cpu_ns).value("rss_kib", self.rss_kib()?))
     }
 
     fn closed(&mut self, turn: &Turn) -> Result<f64> {
@@ -152,39 +139,45 @@ fn pinned() -> Option<Pinned> {
     Pinned::to(*processors(2).ok()?.first()?).ok()
 }
 
-/// Answers a second.
 fn rate(made: &[Made]) -> f64 {
     let end = made.iter().map(|made| made.done).max().unwrap_or_default();
     made.len() as f64 / end.as_secs_f64().max(1e-9)
 }
 
-/// The result of an open loop, without processor time and memory.
-fn summary(percent: u32, plan: &[Duration], made: &[Made], time: Duration) -> Result<Load> {
-    let mut tails = Tails::new()?;
+/// A point with the result of an open loop, without processor time and memory: planned requests a
+/// second, answered ones until the last answer, and their times.
+fn summary(point: Point, plan: &[Duration], made: &[Made], time: Duration) -> Point {
+    let mut tails = Tails::default();
     for one in made {
         tails.record(u64::try_from(one.latency().as_nanos()).unwrap_or(u64::MAX));
     }
     // Both over the same time: a host that keeps up ends with the plan.
     let end = made.iter().map(|made| made.done).max().unwrap_or_default().max(time);
-    Ok(Load {
-        percent,
-        offered: plan.len() as f64 / time.as_secs_f64(),
-        completed: made.len() as f64 / end.as_secs_f64(),
-        unanswered: (plan.len() - made.len().min(plan.len())) as u64,
-        wrong: made.iter().filter(|made| !made.right).count() as u64,
-        latency: tails.tail(),
-        cpu_ns: 0.0,
-        rss_kib: 0,
-    })
+    let point = point.value("offered", plan.len() as f64 / time.as_secs_f64());
+    let point = point.value("completed", made.len() as f64 / end.as_secs_f64());
+    let point = point.values([
+        ("unanswered", (plan.len() - made.len().min(plan.len())) as u64),
+        ("wrong", made.iter().filter(|made| !made.right).count() as u64),
+    ]);
+    point.tail("latency", tails.tail())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Place;
+
+    fn summary(plan: &[Duration], made: &[Made], time: Duration) -> Point {
+        super::summary(Point::new("requests", Place::default(), 0), plan, made, time)
+    }
+
+    fn value(load: &Point, metric: &str) -> f64 {
+        load.values[metric].0[0].total
+    }
 
     /// Requests every millisecond to a host that answers one after the other, each in 100 µs,
     /// and stalls once.
-    fn run(stall: Duration) -> Load {
+    fn run(stall: Duration) -> Point {
         let plan: Vec<Duration> = (0..1000).map(Duration::from_millis).collect();
         let mut free = Duration::ZERO;
         let made: Vec<Made> = plan
@@ -196,23 +189,26 @@ mod tests {
                 Made { planned: *planned, done: free, right: place != 3 }
             })
             .collect();
-        summary(80, &plan, &made, Duration::from_secs(1)).unwrap()
+        summary(&plan, &made, Duration::from_secs(1))
     }
 
     /// `true` if the host did not keep up.
-    fn is_saturated(load: &Load) -> bool {
-        load.unanswered > 0 || load.completed < load.offered * 0.97
+    fn is_saturated(load: &Point) -> bool {
+        let [completed, offered] = ["completed", "offered"].map(|metric| value(load, metric));
+        value(load, "unanswered") > 0.0 || completed < offered * 0.97
     }
 
     #[test]
     fn a_stall_delays_the_requests_behind_it_and_shows_in_the_tail() {
         let (even, stalled) = (run(Duration::ZERO), run(Duration::from_millis(100)));
-        assert!(even.latency.max_ns < 110_000, "{even:?}");
-        assert!(!is_saturated(&even) && even.wrong == 1 && even.unanswered == 0);
+        assert!(value(&even, "latency.max_ns") < 110_000.0, "{even:?}");
+        let counts = ["wrong", "unanswered"].map(|metric| value(&even, metric));
+        assert!(!is_saturated(&even) && counts == [1.0, 0.0]);
         // The request that stalled, and about 110 behind it.
-        assert!(stalled.latency.p999_ns >= 100_000_000 * 99 / 100, "{stalled:?}");
-        assert!(stalled.latency.p99_ns > 80_000_000, "{stalled:?}");
-        assert!(stalled.latency.p50_ns < 110_000, "{stalled:?}");
+        let of = |metric| value(&stalled, metric);
+        assert!(of("latency.p999_ns") >= 99_000_000.0, "{stalled:?}");
+        assert!(of("latency.p99_ns") > 80_000_000.0, "{stalled:?}");
+        assert!(of("latency.p50_ns") < 110_000.0, "{stalled:?}");
     }
 
     #[test]
@@ -223,9 +219,12 @@ mod tests {
         let made: Vec<Made> = made
             .map(|(planned, place)| Made { planned: *planned, done: at(place), right: true })
             .collect();
-        let load = summary(95, &plan, &made, Duration::from_millis(100)).unwrap();
-        assert!(is_saturated(&load) && load.completed < load.offered * 0.6, "{load:?}");
-        let some = summary(95, &plan, &made[..40], Duration::from_millis(100)).unwrap();
-        assert!(is_saturated(&some) && some.unanswered == 60, "{some:?}");
+        let load = summary(&plan, &made, Duration::from_millis(100));
+        assert!(
+            is_saturated(&load) && value(&load, "completed") < value(&load, "offered") * 0.6,
+            "{load:?}"
+        );
+        let some = summary(&plan, &made[..40], Duration::from_millis(100));
+        assert!(is_saturated(&some) && value(&some, "unanswered") == 60.0, "{some:?}");
     }
 }

@@ -6,10 +6,9 @@ use crate::lab::{Lab, Refused, config_for};
 use crate::measure::{Pinned, processors};
 use crate::plan::{Cell, Plan};
 use crate::record::{Executor, Status};
-use crate::supervise::Parent;
-use anyhow::{Context, Result};
+use crate::solo;
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,9 +40,8 @@ pub(super) enum InstanceState {
     Clean,
 }
 
-/// The message to a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Ask {
+pub(super) struct HostAsk {
     pub(super) executor: Executor,
     pub(super) case: String,
     pub(super) guest: GuestName,
@@ -54,48 +52,29 @@ pub(super) struct Ask {
     pub(super) artifacts: PathBuf,
 }
 
-/// A message from a host.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum FromHost {
-    /// It serves at this address.
-    Listening(SocketAddr),
-    /// Why it does not.
-    Refused(Status, String),
-}
-
-/// Serves as a host of another run, until that run ends it.
-///
-/// # Errors
-///
-/// When the parent is gone, or the host cannot listen.
+/// Serves as a host of another run, until that run ends it: says its address first.
 pub(crate) fn serve(
     cases: &[Case],
     engines: &[Arc<dyn MeasuredEngine>],
     guests: Guests,
 ) -> Result<()> {
-    let parent = Parent::<Ask, FromHost>::join()?;
-    let mut parent = parent.context("--requests-host is for this program's own use")?;
-    let Some(ask) = parent.hear()? else { return Ok(()) };
-    // The threads that are started from here on stay on this processor as well. The first one is
-    // the client's.
-    let pinned = processors(2).ok().and_then(|cpus| Pinned::to(*cpus.last()?).ok());
-    match prepared(&ask, cases, engines, guests)? {
-        Ok(server) => {
-            parent.say(&FromHost::Listening(server.address()))?;
-            server.run()?;
-        }
-        Err(Refused { status, reason }) => parent.say(&FromHost::Refused(status, reason))?,
-    }
-    drop(pinned);
-    Ok(())
+    solo::serve("--requests-host", |ask, say| {
+        // The threads that are started from here on stay on this processor as well. The first one
+        // is the client's.
+        let _pinned = processors(2).ok().and_then(|cpus| Pinned::to(*cpus.last()?).ok());
+        let server = prepared(ask, cases, engines, guests)?;
+        say(server.address());
+        server.run()?;
+        Ok(())
+    })
 }
 
 fn prepared(
-    ask: &Ask,
+    ask: &HostAsk,
     cases: &[Case],
     engines: &[Arc<dyn MeasuredEngine>],
     mut guests: Guests,
-) -> Result<Result<Server, Refused>> {
+) -> Result<Server, Refused> {
     let case = find(cases, &ask.case)?;
     let plan = Plan::new(std::slice::from_ref(case), engines, &mut guests)?;
     let is_asked = |cell: &&Cell| {
@@ -110,16 +89,9 @@ fn prepared(
             || format!("the case {} does not have it", ask.case),
             |refusal| refusal.reason,
         );
-        return Ok(Err(Refused { status: Status::Unsupported, reason }));
+        return Err(Refused { status: Status::Unsupported, reason });
     };
-    let open = || {
-        let mut lab = Lab::new(guests, config_for(1)).sharing_artifacts(&ask.artifacts)?;
-        lab.open(cell)
-    };
-    let opened = match open() {
-        Ok(opened) => opened,
-        Err(refused) => return Ok(Err(refused)),
-    };
+    let opened = Lab::new(guests, config_for(1)).sharing_artifacts(&ask.artifacts)?.open(cell)?;
     let conduct = Conduct {
         state: match ask.state {
             InstanceState::Clean => State::Clean,
@@ -128,5 +100,5 @@ fn prepared(
         stall: ask.stall,
     };
     let catalogue = catalogue_of(&opened.loaded.guest, opened.loaded.instances.module());
-    Server::bind("127.0.0.1:0", catalogue, LIMITS, conduct).map(Ok)
+    Ok(Server::bind("127.0.0.1:0", catalogue, LIMITS, conduct)?)
 }

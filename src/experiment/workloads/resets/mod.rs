@@ -1,21 +1,20 @@
 //! How long a clean call takes that writes so many pages, under each strategy.
 //!
-//! `benches/resets.toml` names the guest and selects the points. All executors of an engine are
+//! The declaration names the guest and selects the points. All executors of an engine are
 //! timed at a point in turns, in one process; each point is measured in several processes.
 
 mod selection;
 mod writer;
 
 use crate::compare::races;
-use crate::experiment::{Asked, Host, Planned, Question, Said, Say, Terms, Workload};
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Crew, Round, RoundPlan, Side, Work, in_turns};
 use crate::plan::{Budget, Cell, Filter, Plan, Random, cores, crowded, shuffled};
 use crate::record::{Book, Executor, Experiment, Line, Place, Samples, Setup, Status};
 use crate::run::setup;
 use anyhow::{Context, Result};
-use selection::{Selection, default_file, preferred_engine, threads};
-use std::path::PathBuf;
+use selection::{Selection, preferred_engine, threads};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,7 +26,7 @@ pub(super) const WORKLOAD: &dyn Workload = &Resets;
 
 impl Workload for Resets {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
-        let selection = Selection::load(&default_file(), &host.experiment)?;
+        let selection = Selection::of(&host.experiment)?;
         let points = selection.points(&host.experiment, asked)?;
         let (points, crowd): (Vec<Place>, Vec<Place>) =
             points.into_iter().partition(|point| threads(point) <= cores());
@@ -60,23 +59,14 @@ impl Workload for Resets {
         Ok(Planned { works: plan.works.clone(), questions, refused: skipped.collect() })
     }
 
-    fn answer(
-        &self,
-        mut host: Host,
-        question: &Question,
-        terms: &Terms,
-        say: &mut Say<'_>,
-    ) -> Result<Result<(), Refused>> {
-        let selection = Selection::load(&default_file(), &host.experiment)?;
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
+        let selection = Selection::of(&host.experiment)?;
         let case = selection.case(&question.place);
         let plan = Plan::new(&[case], &host.engines, &mut host.guests)?;
         let is_asked = |cell: &&Cell| question.executors.contains(&cell.key.executor());
         let cells: Vec<Cell> = plan.cells.iter().filter(is_asked).cloned().collect();
-        Ok(measure(&host, question, terms, selection.order(&question.place), cells, say))
-    }
-
-    fn files(&self, _asked: &Asked) -> Vec<PathBuf> {
-        vec![default_file()]
+        measure(&host, question, terms, selection.order(&question.place), cells, say)
     }
 
     fn limit(&self) -> Duration {
@@ -92,7 +82,6 @@ impl Workload for Resets {
     }
 }
 
-/// The executors to measure, engine by engine.
 fn groups(host: &Host, plan: &Plan, asked: &Asked) -> Result<Vec<Vec<Executor>>> {
     // Where the code comes from makes no difference to a call.
     let cells: Vec<Cell> =
@@ -102,8 +91,8 @@ fn groups(host: &Host, plan: &Plan, asked: &Asked) -> Result<Vec<Vec<Executor>>>
         Filter::All => Some(cell.key.engine.as_str()) == preferred,
         _ => true,
     };
-    let meant =
-        asked.select(cells.iter().filter(is_meant), |cell| cell.key.executor().to_string())?;
+    let name = |cell: &&Cell| cell.key.executor().to_string();
+    let meant = asked.filter.select("no executor", cells.iter().filter(is_meant), name)?;
     let executors: Vec<Executor> = meant.iter().map(|cell| cell.key.executor()).collect();
     let groups = executors.chunk_by(|a, b| a.engine == b.engine).map(<[Executor]>::to_vec);
     Ok(groups.collect())
@@ -125,7 +114,6 @@ fn measure(
     say: &mut Say<'_>,
 ) -> Result<(), Refused> {
     let (place, process) = (&question.place, question.number());
-    let failed = |error: anyhow::Error| Refused::new(Status::Failed, error);
     let budget = Budget { rounds: terms.rounds, ..Budget::full(terms.seed) };
     let pages = place.number("pages").unwrap_or(0);
     let mut random =
@@ -141,7 +129,7 @@ fn measure(
         // Every executor has a module of its own, which its instances keep.
         lab.unload();
         let opened = lab.open(&cell).and_then(|opened| {
-            let crew = start(&opened, order, threads(place), &looks).map_err(failed)?;
+            let crew = start(&opened, order, threads(place), &looks)?;
             Ok(Ready { executor: executor.clone(), setup: setup(&cell, &opened), crew })
         });
         match opened {
@@ -155,16 +143,14 @@ fn measure(
     say(Said::Opens(None));
     let mut sides: Vec<&mut dyn Side> =
         ready.iter_mut().map(|ready| &mut ready.crew as &mut dyn Side).collect();
-    let rounds = in_turns(&mut sides, &budget, &mut random).map_err(failed)?;
+    let rounds = in_turns(&mut sides, &budget, &mut random)?;
     // Once more on the instances that were timed: what the last calls wrote must be gone.
     looks.store(true, Ordering::Relaxed);
     for (side, Ready { executor, setup, mut crew }) in ready.into_iter().enumerate() {
-        let point = match crew.round(ONE_CALL) {
+        let point = match crew.round(RoundPlan::ONE_CALL) {
             Err(error) => {
-                let reason = format!("after the timed calls: {error:#}");
-                let refused = error.downcast_ref::<Refused>();
-                let status = refused.map_or(Status::Failed, |refused| refused.status);
-                at(&executor).refused(status, reason)
+                let Refused { status, reason } = error.into();
+                at(&executor).refused(status, format!("after the timed calls: {reason}"))
             }
             Ok(_) => {
                 say(Said::Found(Box::new(Line::Setup(setup))));
@@ -176,10 +162,6 @@ fn measure(
     }
     Ok(())
 }
-
-/// A round of one call.
-const ONE_CALL: RoundPlan =
-    RoundPlan { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false, probes: false };
 
 /// The threads that make the calls of an executor.
 fn start(opened: &Opened, order: Order, threads: usize, looks: &Arc<AtomicBool>) -> Result<Crew> {

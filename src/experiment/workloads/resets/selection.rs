@@ -1,28 +1,20 @@
-//! The data file `benches/resets.toml`: the call, and the points at which it is measured.
+//! The settings of the declaration: the call, and the points at which it is measured.
 
 use super::writer::Order;
-use crate::case::{Also, Case, Expect, GuestName, Input, hex};
+use crate::case::{Also, Case, Input, hex};
 use crate::experiment::Asked;
 use crate::plan::Cell;
-use crate::record::{Coordinate, Experiment, Place, Role, Sweep, data};
+use crate::record::{Coordinate, Experiment, Place};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::HeapPages;
 use touchstone_executor::{Execution, MeasuredEngine};
 
-/// The content of `benches/resets.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Selection {
-    name: String,
-    guest: String,
-    export: String,
-    abi: Abi,
-    heap: HeapPages,
+    call: Case,
     region: u32,
     seed: u32,
     points: Vec<Lists>,
@@ -35,23 +27,11 @@ type Lists = BTreeMap<String, Vec<Coordinate>>;
 /// timed calls, and other ones where they drift.
 const CHECKED: u32 = 3;
 
-/// The path of `benches/resets.toml` in the project.
-pub(super) fn default_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/resets.toml")
-}
-
 impl Selection {
-    /// Reads the file.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or is wrong; the message names it.
-    pub(super) fn load(path: &Path, experiment: &Experiment) -> Result<Self> {
-        let file: Self = data::read(path, "the selection of resets")?;
-        let checked = file.check(experiment);
-        checked
-            .with_context(|| format!("the selection of resets {} is invalid", path.display()))?;
-        Ok(file)
+    /// The settings of a declaration. Fails if they are wrong.
+    pub(super) fn of(experiment: &Experiment) -> Result<Self> {
+        let own = experiment.settings.clone().try_into::<Self>().map_err(Into::into);
+        own.and_then(|own| own.check(experiment).map(|()| own)).context("the settings of resets")
     }
 
     fn check(&self, experiment: &Experiment) -> Result<()> {
@@ -59,51 +39,32 @@ impl Selection {
             self.region.is_power_of_two() && self.region > 1,
             "'region' is a power of two, and 2 or more"
         );
-        ensure!(!self.points.is_empty(), "'points' has one entry or more");
         for lists in &self.points {
             for dimension in &experiment.dimensions {
-                let own = lists.get(&dimension.name).map_or(&[][..], Vec::as_slice);
-                ensure!(
-                    !own.is_empty() && !own.contains(&Coordinate::Number(0))
-                        || dimension.name == "pages" && !own.is_empty(),
-                    "every list of 'points' has one entry or more, and numbers from 1 upwards"
-                );
-                for value in own {
+                let own = lists.get(&dimension.name).filter(|own| !own.is_empty());
+                let (least, most) = dimension.range.unwrap_or((0, u64::MAX));
+                for value in own.context("every list of 'points' has one entry or more")? {
                     dimension.check(value)?;
+                    let is_in = |number: &u64| (least..=most).contains(number);
+                    let is_right = !matches!(value, Coordinate::Number(own) if !is_in(own));
+                    ensure!(is_right, "'{value}' is not in {least}..={most}");
                 }
             }
             let unknown = lists.keys().find(|name| experiment.dimension(name).is_none());
             ensure!(unknown.is_none(), "unknown field `{}`", unknown.map_or("", |name| name));
-            self.check_pages(lists.get("pages"))?;
         }
-        Ok(())
-    }
-
-    fn check_pages(&self, pages: Option<&Vec<Coordinate>>) -> Result<()> {
-        let most = u64::from(self.region / 2);
-        for pages in pages.into_iter().flatten() {
-            let is_right = matches!(pages, Coordinate::Number(pages) if (1..=most).contains(pages));
-            ensure!(is_right, "a call writes 1 to {most} pages of 4 KiB, and not {pages}");
-        }
+        ensure!(!self.points.is_empty(), "'points' has one entry or more");
         Ok(())
     }
 
     /// The points: those of the file, or those that are asked for in their place. A tenth of fewer
-    /// than ten pages is no page: such points are left out.
-    ///
-    /// # Errors
-    ///
-    /// When a number of pages is out of range, or no point remains.
+    /// than ten pages is no page: such points are left out. Fails if no point
+    /// remains.
     pub(super) fn points(&self, experiment: &Experiment, asked: &Asked) -> Result<Vec<Place>> {
-        let own;
-        let lists = if asked.values.is_empty() {
-            &self.points
-        } else {
-            self.check_pages(asked.values.get("pages"))?;
-            own = [self.wanted(experiment, &asked.values)];
-            &own[..]
+        let mut points: Vec<Place> = match asked.values.is_empty() {
+            true => self.points.iter().flat_map(combinations).collect(),
+            false => combinations(&self.wanted(experiment, &asked.values)),
         };
-        let mut points: Vec<Place> = lists.iter().flat_map(combinations).collect();
         let is_none = |place: &Place| {
             place.text("drift") == Some("tenth") && place.number("pages").is_some_and(|n| n < 10)
         };
@@ -143,27 +104,10 @@ impl Selection {
             Also { export: None, input: input(order), output }
         };
         Case {
-            name: self.name.clone(),
-            guests: vec![GuestName::new(&self.guest)],
-            titles: Vec::new(),
-            init: None,
-            export: self.export.clone(),
-            abi: self.abi,
             input: input(order),
-            arguments: Vec::new(),
             threads: vec![threads(point)],
-            heap: self.heap,
-            sweep: Sweep::All,
-            strategies: Vec::new(),
-            without: Vec::new(),
-            budget_s: None,
-            role: Some(Role::DirtyMemory),
-            codec: None,
-            warm: false,
-            take: None,
-            expect: Expect { output: Input::Hex("0x".to_owned()) },
             also: (0..CHECKED).map(looking).collect(),
-            analysis: String::new(),
+            ..self.call.clone()
         }
     }
 
@@ -173,12 +117,10 @@ impl Selection {
     }
 }
 
-/// The threads of a point.
 pub(super) fn threads(point: &Place) -> usize {
     usize::try_from(point.number("threads").unwrap_or(1)).unwrap_or(usize::MAX)
 }
 
-/// All combinations of some lists.
 fn combinations(lists: &Lists) -> Vec<Place> {
     lists.iter().fold(vec![Place::default()], |places, (name, values)| {
         let with = |place: &Place| {
@@ -220,7 +162,7 @@ mod tests {
     }
 
     fn selection() -> Selection {
-        Selection::load(&default_file(), &experiment()).unwrap()
+        Selection::of(&experiment()).unwrap()
     }
 
     fn points(values: &[(&str, &[Coordinate])]) -> Result<Vec<Place>> {
@@ -229,12 +171,12 @@ mod tests {
     }
 
     fn parsed(change: (&str, &str)) -> Result<Selection> {
-        let text = std::fs::read_to_string(default_file()).unwrap();
+        let text = std::fs::read_to_string(experiments_folder().join("resets.toml")).unwrap();
         assert!(text.contains(change.0), "{}", change.0);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("resets.toml");
         std::fs::write(&path, text.replacen(change.0, change.1, 1)).unwrap();
-        Selection::load(&path, &experiment())
+        Selection::of(&Experiment::load(&path)?)
     }
 
     #[test]
@@ -266,22 +208,26 @@ mod tests {
         let nine = [9_u64].map(Coordinate::from);
         let error = points(&[("pages", &nine), ("drift", &drifts[..1])]).unwrap_err();
         assert!(error.to_string().contains("a tenth of fewer than 10 pages"), "{error}");
-        let error = points(&[("pages", &[Coordinate::Number(16_385)])]).unwrap_err();
-        assert_eq!(error.to_string(), "a call writes 1 to 16384 pages of 4 KiB, and not 16385");
     }
 
     #[test]
     fn a_wrong_file_is_refused_with_the_reason() {
         for (change, reason) in [
             (("region = 32768", "region = 32767"), "'region' is a power of two"),
-            (("threads = [1]", "threads = []"), "every list of 'points'"),
-            (("threads = [1]", "threads = [0]"), "numbers from 1 upwards"),
-            (("pages   = [1,", "pages   = [0,"), "and not 0"),
-            (("\"byte\"", "\"bit\""), "'bit' is no value of 'touch'"),
+            (
+                ("threads = [1]\n\n[[settings", "threads = []\n\n[[settings"),
+                "every list of 'points'",
+            ),
+            (
+                ("threads = [1]\n\n[[settings", "threads = [0]\n\n[[settings"),
+                "'0' is not in 1..=65535",
+            ),
+            (("pages   = [1,", "pages   = [0,"), "'0' is not in 1..=16384"),
+            (("touch   = [\"byte\"]", "touch   = [\"bit\"]"), "'bit' is no value of 'touch'"),
             (("seed   = 1", "seeds  = 1"), "unknown field `seeds`"),
         ] {
             let error = format!("{:#}", parsed(change).unwrap_err());
-            assert!(error.contains("resets.toml is invalid") && error.contains(reason), "{error}");
+            assert!(error.contains("the settings of resets") && error.contains(reason), "{error}");
         }
     }
 

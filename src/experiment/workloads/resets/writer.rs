@@ -15,7 +15,6 @@ const WHOLE: u32 = 1;
 const SCATTERED: u32 = 2;
 const LOOKS: u32 = 4;
 
-/// The input of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Order {
     seed: u32,
@@ -48,7 +47,6 @@ impl Order {
         Self { flags: self.flags | LOOKS, ..self }
     }
 
-    /// The input.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let Self { seed, first, pages, region, flags, .. } = *self;
         [seed, first, pages, region, flags].map(u32::to_le_bytes).concat()
@@ -59,7 +57,6 @@ impl Order {
         [self.pages; 2].map(u32::to_le_bytes).concat()
     }
 
-    /// The order after some calls.
     pub(super) fn after(self, calls: u32) -> Self {
         let moved = calls.wrapping_mul(self.step);
         Self { first: self.first.wrapping_add(moved) & (self.region - 1), ..self }
@@ -82,9 +79,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// # Errors
-    ///
-    /// When the runtime cannot make the instance.
+    /// Fails if the runtime cannot make the instance.
     pub(super) fn new(opened: &Opened, order: Order, looks: &Arc<AtomicBool>) -> Result<Self> {
         Ok(Self {
             opened: opened.clone(),

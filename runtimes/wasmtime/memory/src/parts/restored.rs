@@ -60,7 +60,7 @@ impl Restored {
         if let Some(resetter) = &mut self.resetter {
             // SAFETY: the instance does not run and no slice of its memory is alive, by the
             // promise made to `new`; the memory has this size.
-            unsafe { resetter.reset_grown(self.place.size()) }?;
+            unsafe { resetter.reset(self.place.size()) }?;
         }
         let lacks_notes = self.resetter.as_ref().is_some_and(Resetter::lacks_notes);
         Ok(self.place.reset()? || lacks_notes)
@@ -74,7 +74,7 @@ impl Restored {
     pub fn trim(&mut self) -> Result<()> {
         if let Some(resetter) = &mut self.resetter {
             // SAFETY: as in `reset`, and the memory is clean.
-            unsafe { resetter.trim() }?;
+            unsafe { ResetterMut::from(resetter).trim() }?;
         }
         self.place.trim()
     }
