@@ -19,7 +19,7 @@ use touchstone::run::{
     Arguments, Asked, Job, serve_if_worker, shown, stopped_code, watch_for_ctrl_c,
 };
 use touchstone::supervise::{Stop, this_program};
-use touchstone::terminal::progress::Progress;
+use touchstone::terminal::Progress;
 
 /// Set for the process that only replays finished samples, to the record file.
 const REPLAY: &str = "TOUCHSTONE_REPLAY";

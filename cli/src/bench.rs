@@ -10,8 +10,7 @@ use touchstone::case::Suite;
 use touchstone::record::Purpose;
 use touchstone::run::{Arguments, Asked, serve_if_worker, shown};
 use touchstone::supervise::{Stop, this_program};
-use touchstone::terminal::complain;
-use touchstone::terminal::progress::Progress;
+use touchstone::terminal::{Progress, complain};
 use touchstone_report as report;
 
 /// Measures cells and comparisons, and appends the records.

@@ -9,22 +9,21 @@ use std::time::Duration;
 use touchstone::case::{self, Case, Guests};
 use touchstone::lab::obstacles;
 use touchstone::plan::{Budget, Compare, Plan};
-use touchstone::record::{self, Book, Header, Line, Refusal, Replacement, Run, Sampling, Sink};
+use touchstone::record::{self, Book, Header, Line, RecordFile, Refusal, Run, Sampling};
 use touchstone::run::{
     Came, Finished, Host, Job, digest_of, go_on, going_on, header, run, shown, starting_again,
     watch_for_ctrl_c,
 };
 use touchstone::supervise::Stop;
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{complain, print, warn_of_skipped};
+use touchstone::terminal::{Progress, complain, print, warn_of_skipped};
 use touchstone_executor::MeasuredEngine;
 
 /// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Ends a stopped measurement: names the file of its records. Earlier records stay.
-pub(super) fn stopped(records: &Replacement) -> Ended {
-    let part = shown(records.part());
+pub(super) fn stopped(records: &RecordFile) -> Ended {
+    let part = shown(records.path());
     complain(&format!("stopped; what was measured is in {part}, earlier records are as before"));
     Ended::Stopped
 }
@@ -45,8 +44,8 @@ impl Known {
         Ok(Self { cases, engines, plan, guests })
     }
 
-    /// Makes comparisons in fresh processes of this program, and sends the lines to
-    /// `sink`. A killed run of the same comparisons goes on there. `questions` is the digest of
+    /// Makes comparisons in fresh processes of this program, and appends the lines to a file. A
+    /// killed run of the same comparisons in it, `before`, goes on. `questions` is the digest of
     /// the run's experiments, empty if it has none.
     pub(super) fn compare(
         &self,
@@ -54,64 +53,36 @@ impl Known {
         refusals: Vec<Refusal>,
         budget: Budget,
         questions: &str,
-        sink: Sunk<'_>,
+        (file, before): (&mut RecordFile, Option<Run>),
     ) -> Result<Came> {
         let Self { cases, engines, plan, .. } = self;
         let header = header(budget.sampling(false), engines, plan);
         let sampling = Sampling { seed: 0, ..header.sampling.clone() };
         let header = Header { questions: digest_of(&(questions, sampling))?, ..header };
         let mut progress = Progress::new(compares.len() * budget.processes as usize, true);
-        let mut job = Job {
-            header,
-            cells: Vec::new(),
-            compares,
-            refusals,
-            budget,
-            in_process: false,
-            done: Finished::default(),
+        let (cells, done) = (Vec::new(), Finished::default());
+        let mut job = Job { header, cells, compares, refusals, budget, in_process: false, done };
+        let is_own = |(_, lines): &Run| {
+            lines.iter().all(|line| match line {
+                Line::Comparison(own) => job.compares.iter().any(|of| of.of == own.of),
+                _ => true,
+            })
         };
-        let sink: &mut dyn Sink = match sink {
-            Sunk::Nowhere(lines) => lines,
-            Sunk::Part(file, before) => {
-                let is_own = |(_, lines): &Run| {
-                    lines.iter().all(|line| match line {
-                        Line::Comparison(own) => job.compares.iter().any(|of| of.of == own.of),
-                        _ => true,
-                    })
-                };
-                let before: Vec<Run> = before.filter(is_own).into_iter().collect();
-                match go_on(&mut job, before) {
-                    Some(done) => complain(&going_on(
-                        &job.header.run,
-                        &format!("{done} comparisons were begun"),
-                    )),
-                    None if file.clear()? => complain(&starting_again(file.part())),
-                    None => {}
-                }
-                file
+        let before: Vec<Run> = before.filter(is_own).into_iter().collect();
+        match go_on(&mut job, before) {
+            Some(done) => {
+                let begun = format!("{done} comparisons were begun");
+                complain(&going_on(&job.header.run, &begun));
             }
-        };
+            None if file.clear()? => complain(&starting_again(file.path())),
+            None => {}
+        }
         let stop = Stop::default();
         begin(&stop, false)?;
-        let host = Host {
-            cases,
-            engines,
-            guests: &Guests::built,
-            worker: &|| Ok(super::bench::worker()),
-            limit: LIMIT,
-            stop,
-        };
-        run(job, &host, sink, &mut progress)
+        let (guests, worker) = (&Guests::built, &|| Ok(super::bench::worker()));
+        let host = Host { cases, engines, guests, worker, limit: LIMIT, stop };
+        run(job, &host, file, &mut progress)
     }
-}
-
-/// Where the lines of comparisons go.
-#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
-pub(super) enum Sunk<'a> {
-    /// To nobody's file.
-    Nowhere(&'a mut Vec<Line>),
-    /// To a file, in which a killed run may have left some.
-    Part(&'a mut Replacement, Option<Run>),
 }
 
 /// Prepares for running guests: prints limits that keep runtimes from working, and watches for

@@ -3,7 +3,7 @@
 use super::Ended;
 use super::common::{begin, newest, print_lines};
 use anyhow::{Context, Result, bail, ensure};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::case::{self, Guests};
@@ -13,8 +13,7 @@ use touchstone::plan::{Budget, check_threads, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::run::seed;
 use touchstone::supervise::{Parent, Stop, this_program};
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, complain, print};
+use touchstone::terminal::{Progress, Style, Table, complain, print};
 use touchstone_executor::{MeasuredEngine, Strategy};
 use touchstone_report::units;
 
@@ -89,6 +88,7 @@ impl Compare {
             bail!("name the subject A and the baseline B")
         };
         check_threads(self.threads)?;
+        let here = || this_program(&["compare", "--side"]);
         match (is_file(&engines, a)?, is_file(&engines, b)?) {
             (true, true) if is_program(Path::new(a)) && is_program(Path::new(b)) => {
                 let executor = self.executor.as_deref();
@@ -96,13 +96,12 @@ impl Compare {
                     executor.context("two builds need --executor, the executor that both run")?;
                 let label = |path: &str| Means::Build(path.to_owned());
                 let of = self.of(&engines, (executor, label(a)), (executor, label(b)))?;
-                self.contest(of, &|| side(Path::new(a)), &|| side(Path::new(b)), margin)
+                self.contest(of, &|| Ok(side(Path::new(a))), &|| Ok(side(Path::new(b))), margin)
             }
             (true, true) => self.records(Path::new(a), Path::new(b), margin),
             (false, false) => {
                 let of = self.of(&engines, (a, Means::Contract), (b, Means::Contract))?;
-                let here = || Ok(this_program(&["compare", "--side"]));
-                self.contest(of, &here, &here, margin)
+                self.contest(of, &|| Ok(here()), &|| Ok(here()), margin)
             }
             _ => bail!("one of '{a}' and '{b}' is a file and the other is not; give two of a kind"),
         }
@@ -131,14 +130,9 @@ impl Compare {
             let executor = executor(engines, name)?;
             anyhow::Ok(Contender { executor, threads: self.threads, means })
         };
-        Ok(Match {
-            purpose: Purpose::Asked,
-            case: case.name.clone(),
-            guest: guest.to_string(),
-            second: None,
-            subject: contender(a)?,
-            baseline: contender(b)?,
-        })
+        let (case, guest) = (case.name.clone(), guest.to_string());
+        let (subject, baseline) = (contender(a)?, contender(b)?);
+        Ok(Match { purpose: Purpose::Asked, case, guest, second: None, subject, baseline })
     }
 
     fn contest(
@@ -150,17 +144,15 @@ impl Compare {
     ) -> Result<Ended> {
         let stop = Stop::default();
         begin(&stop, false)?;
+        let (name, processes) = (of.work(), self.processes);
         let budget = Budget { rounds: self.rounds, ..Budget::full(seed(self.seed)) };
-        let processes = self.processes;
         let made = Contest { of, subject, baseline, processes, budget, margin, stop };
         let progress = Progress::new(processes as usize, true);
         let (judged, came) = contest(&made, |process| {
             progress.next(format!("pair of processes {} of at most {processes}", process + 1));
         });
         drop(progress);
-        let name = format!("{}_from_{}", made.of.case, made.of.guest);
-        let rows: Vec<(String, Judged)> = judged.map(|judged| (name, judged)).into_iter().collect();
-        let ended = if rows.is_empty() { Ended::Badly } else { self.print(&rows)? };
+        let ended = judged.map_or(Ok(Ended::Badly), |judged| self.print(&[(name, judged)]))?;
         if made.stop.asked() {
             return Ok(Ended::Stopped);
         }
@@ -184,11 +176,12 @@ impl Compare {
         let ended = Ended::well_if(!is_slower);
         if self.json {
             let line = |(name, judged): &(String, Judged)| {
+                let (low, high) = judged.ratio.interval.unzip();
                 serde_json::json!({
                     "name": name,
                     "ratio": judged.ratio.median,
-                    "low": judged.ratio.interval.map(|ends| ends.0),
-                    "high": judged.ratio.interval.map(|ends| ends.1),
+                    "low": low,
+                    "high": high,
                     "marked": judged.ratio.marked,
                     "verdict": judged.verdict.to_string(),
                     "a_ns": judged.subject_ns,
@@ -198,37 +191,29 @@ impl Compare {
             print_lines(rows.iter().map(line))?;
             return Ok(ended);
         }
-        let head = ["", "A", "B", "A / B [95 %]", "verdict"];
-        let mut table = Table::new(&head).right(&[1, 2]);
+        let mut table = Table::new(&["", "A", "B", "A / B [95 %]", "verdict"]).right(&[1, 2]);
         for (name, judged) in rows {
-            table.row([
-                name.clone(),
-                units::time(judged.subject_ns),
-                units::time(judged.baseline_ns),
-                units::ratio_with_interval(&judged.ratio),
-                judged.verdict.to_string(),
-            ]);
+            let [a, b] = [judged.subject_ns, judged.baseline_ns].map(units::time);
+            let ratio = units::ratio_with_interval(&judged.ratio);
+            table.row([name.clone(), a, b, ratio, judged.verdict.to_string()]);
         }
+        let is_marked = rows.iter().any(|(_, judged)| judged.ratio.marked);
         print(&format!(
             "{}\nA / B: times slower than the baseline B; threshold {} %{}\n",
             table.render(Style::of_stdout()),
             self.threshold,
-            if rows.iter().any(|(_, judged)| judged.ratio.marked) {
-                "; †: interference left too few clean rounds"
-            } else {
-                ""
-            }
+            if is_marked { "; †: interference left too few clean rounds" } else { "" }
         ))?;
         Ok(ended)
     }
 }
 
 /// The command that starts a program as one side.
-fn side(program: &Path) -> Result<Command> {
-    let mut command =
-        Command::new(std::fs::canonicalize(program).unwrap_or(PathBuf::from(program)));
+fn side(program: &Path) -> Command {
+    let program = std::fs::canonicalize(program).unwrap_or(program.to_owned());
+    let mut command = Command::new(program);
     command.args(["compare", "--side"]);
-    Ok(command)
+    command
 }
 
 /// `true` for a file, `false` for an executor. Fails if the name is neither.

@@ -6,8 +6,7 @@ use serde_json::json;
 use std::time::Duration;
 use touchstone::doctor::{Finding, Ticks, Verdict, examine, load};
 use touchstone::measure::probe::{Look, watch};
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::{Progress, Style, Table, print};
 
 /// Shows whether this machine is fit for measurements, and what to do where it is not.
 ///

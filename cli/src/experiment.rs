@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use touchstone::experiment::{Asked, Session, run, serve, workload};
@@ -49,73 +50,71 @@ impl Group {
         self.0.len() == 1
     }
 
-    fn has(&self, is_so: impl Fn(&Experiment) -> bool) -> bool {
-        self.0.iter().any(is_so)
-    }
-
     fn is_sampled(&self) -> bool {
-        self.has(|own| own.metrics.values().any(|metric| metric.sampled))
+        self.0.iter().flat_map(|own| own.metrics.values()).any(|metric| metric.sampled)
     }
 
-    /// The command.
     pub(super) fn command(&self) -> Command {
-        let number = |name: &'static str, help: &'static str| {
-            Arg::new(name).long(name).value_name("N").value_parser(value_parser!(u64)).help(help)
+        let option = |name: &'static str, value: &'static str, help: &'static str| {
+            Arg::new(name).long(name).value_name(value).help(help)
         };
-        let hidden =
-            |name: &'static str| Arg::new(name).long(name).hide(true).action(ArgAction::SetTrue);
+        let number = |name, help, range: RangeInclusive<u64>| {
+            option(name, "N", help).value_parser(RangedU64ValueParser::<u64>::new().range(range))
+        };
+        let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
         let regex = "Measure only executors whose name this regular expression matches";
-        let mut command = Command::new(self.name()).max_term_width(100);
         let help = if self.is_alone() { self.0[0].help.trim().to_owned() } else { self.about() };
         let first = help.split("\n\n").next().unwrap_or_default().to_owned();
+        let dimensions = self.0.iter().flat_map(|own| &own.dimensions);
+        let mut command = Command::new(self.name()).max_term_width(100);
         command = command.about(first).long_about(help);
-        if self.is_alone() {
-            command = command.arg(Arg::new("filter").value_name("FILTER").help(regex));
-        } else {
-            let names: Vec<&str> = self.0.iter().map(|own| own.name.as_str()).collect();
-            let names = Arg::new("names")
-                .value_name("SYSTEMS")
-                .value_parser(PossibleValuesParser::new(names));
-            let names = names.action(ArgAction::Append).help("Measure only these [default: all]");
-            command = command.arg(names);
-            command =
-                command.arg(Arg::new("filter").long("filter").value_name("REGEX").help(regex));
-        }
-        for dimension in self.0.iter().flat_map(|own| &own.dimensions) {
-            command = command.args(option(dimension));
-        }
+        command = match self.is_alone() {
+            true => command.arg(Arg::new("filter").value_name("FILTER").help(regex)),
+            false => {
+                let names = PossibleValuesParser::new(self.0.iter().map(|own| &*own.name));
+                let help = "Measure only these [default: all]";
+                let names = Arg::new("names").value_name("SYSTEMS").value_parser(names).help(help);
+                let filter = option("filter", "REGEX", regex);
+                command.arg(names.action(ArgAction::Append)).arg(filter)
+            }
+        };
+        command = command.args(dimensions.filter_map(self::option));
         if self.is_sampled() {
-            let processes = number("processes", "Measure each point in N fresh processes");
-            let range = RangedU64ValueParser::<u64>::new().range(1..=u64::from(MOST_PROCESSES));
-            command = command.arg(processes.value_parser(range).default_value(FEWEST));
+            let processes = "Measure each point in N fresh processes";
+            let processes = number("processes", processes, 1..=u64::from(MOST_PROCESSES));
             let rounds = "Make N rounds in each process; a round times every executor once";
-            let range = RangedU64ValueParser::<u64>::new().range(1..=u64::from(u16::MAX));
-            command = command.arg(number("rounds", rounds).value_parser(range).default_value("6"));
+            let rounds = number("rounds", rounds, 1..=u64::from(u16::MAX));
+            command = command.arg(processes.default_value(FEWEST)).arg(rounds.default_value("6"));
         }
-        if self.is_alone() {
-            let memory = "End a process that occupies more than N MiB [default: half of the \
-                          available memory]";
-            command = command.arg(number("memory", memory));
-        } else {
-            let small = "Do everything once and small, to see that it works; the times are not \
-                         comparable";
-            let small = Arg::new("small").long("small").action(ArgAction::SetTrue).help(small);
-            let stall = number("stall-ms", "Make every 200th call of a host take N ms longer");
-            command = command.arg(small).arg(stall.hide(true));
-            command = command.arg(hidden("requests-host")).arg(hidden("pipeline-server"));
-        }
+        command = match self.is_alone() {
+            true => {
+                let memory = "End a process that occupies more than N MiB [default: half of the \
+                              available memory]";
+                command.arg(number("memory", memory, 0..=u64::MAX))
+            }
+            false => {
+                let small = "Do everything once and small, to see that it works; the times are \
+                             not comparable";
+                let stall = "Make every 200th call of a host take N ms longer";
+                let stall = number("stall-ms", stall, 0..=u64::MAX).hide(true);
+                command
+                    .arg(flag("small").help(small))
+                    .arg(stall)
+                    .args(["requests-host", "pipeline-server"].map(|name| flag(name).hide(true)))
+            }
+        };
         let records = format!(
             "Replace the records in FILE [default: records/{} of the project; in target/ where only \
              a part is measured]",
             self.0[0].records
         );
-        let records = Arg::new("records").long("records").value_name("FILE").help(records);
         let order =
             "Use this seed for orders, arrival times and messages [default: from the clock]";
+        let file = option("records", "FILE", "").help(records);
         command
-            .arg(number("seed", order))
-            .arg(records.value_parser(value_parser!(PathBuf)))
-            .arg(hidden("worker"))
+            .arg(number("seed", order, 0..=u64::MAX))
+            .arg(file.value_parser(value_parser!(PathBuf)))
+            .arg(flag("worker").hide(true))
     }
 
     fn about(&self) -> String {
@@ -168,9 +167,8 @@ impl Group {
         let workloads = meant
             .iter()
             .map(|own| Ok((*own, workload(&own.name).context("this build cannot measure it")?)));
-        let stop = Stop::default();
-        let worker = [self.name(), "--worker"];
-        let sampling = self.sampling(&asked);
+        let (stop, worker, sampling) =
+            (Stop::default(), [self.name(), "--worker"], self.sampling(&asked));
         let experiments = workloads.collect::<Result<Vec<_>>>()?;
         let session =
             Session { experiments, engines: &engines, worker: &worker, asked, stop: &stop };
@@ -218,21 +216,20 @@ impl Group {
 
 /// The option of a dimension; `None` if it has none.
 fn option(dimension: &'static Dimension) -> Option<Arg> {
-    let help = dimension.help.clone()?;
-    let name = dimension.name.as_str();
-    let is_number = dimension.words.is_empty()
-        && !dimension.values.iter().any(|value| matches!(value, Coordinate::Text(_)));
-    let upper = || -> &'static str { name.to_uppercase().leak() };
-    let option = Arg::new(name).long(name).help(help).action(ArgAction::Append);
-    Some(match (is_number, dimension.range) {
-        (true, Some((least, most))) => option
-            .value_name("N")
-            .value_parser(RangedU64ValueParser::<u64>::new().range(least..=most)),
-        (true, None) => option.value_name("N").value_parser(value_parser!(u64)),
-        (false, _) if dimension.words.is_empty() => option.value_name(upper()),
-        (false, _) => {
-            let names = dimension.words.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-            option.value_name(upper()).value_parser(PossibleValuesParser::new(names))
+    let Dimension { words, values, range, .. } = dimension;
+    let option = Arg::new(&*dimension.name).long(&*dimension.name).help(dimension.help.clone()?);
+    let option = option.action(ArgAction::Append);
+    let is_text = |value: &Coordinate| matches!(value, Coordinate::Text(_));
+    if words.is_empty() && !values.iter().any(is_text) {
+        let (least, most) = range.unwrap_or((0, u64::MAX));
+        let number = RangedU64ValueParser::<u64>::new().range(least..=most);
+        return Some(option.value_name("N").value_parser(number));
+    }
+    let option = option.value_name(&*dimension.name.to_uppercase().leak());
+    Some(match words.is_empty() {
+        true => option,
+        false => {
+            option.value_parser(PossibleValuesParser::new(words.iter().map(|(name, _)| &**name)))
         }
     })
 }

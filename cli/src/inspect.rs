@@ -1,13 +1,13 @@
 //! `touchstone inspect`.
 
 use super::Ended;
+use super::common::print_lines;
 use anyhow::{Context, Result};
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use touchstone::case::binary;
 use touchstone::features::support_for;
 use touchstone::files::read_whole;
-use touchstone::inspect::{Identity, Inspection, Memory, inspect};
+use touchstone::inspect::{Identity, Inspection, Memory, Segments, inspect};
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::text::{abridged, harmless, name, plural};
@@ -34,11 +34,18 @@ const LINES: usize = 200;
 const TYPE: usize = 120;
 
 /// Support of a module by an engine.
+#[derive(serde::Serialize)]
 struct Offer {
     engine: String,
     supported: Vec<Strategy>,
-    /// Reasons, each with the refused strategies.
-    refused: Vec<(String, Vec<Strategy>)>,
+    refused: Vec<Refused>,
+}
+
+/// A reason, and the strategies that are refused for it.
+#[derive(serde::Serialize)]
+struct Refused {
+    reason: String,
+    strategies: Vec<Strategy>,
 }
 
 impl Inspect {
@@ -50,11 +57,13 @@ impl Inspect {
         let file_name = self.file.file_name().unwrap_or_default().to_string_lossy();
         let guest = GuestModule::new(&file_name, &bytes, HeapPages::default());
         let offers = guest.as_ref().map_or_else(|_| Vec::new(), offers);
-        let text = match self.json {
-            true => in_json(&self.file, &found, &offers),
-            false => in_words(&self.file, &found, &offers),
-        };
-        print(&text)?;
+        if self.json {
+            let file = self.file.display().to_string();
+            let line = Line { file, engines: &offers, found: &found };
+            print_lines([serde_json::to_value(line)?])?;
+        } else {
+            print(&in_words(&self.file, &found, &offers))?;
+        }
         Ok(Ended::well_if(offers.iter().any(|offer| !offer.supported.is_empty())))
     }
 }
@@ -71,9 +80,9 @@ fn offers(guest: &GuestModule) -> Vec<Offer> {
         {
             match support_for(&**engine, strategy, guest, &engines) {
                 Support::Unsupported { reason } => {
-                    match offer.refused.iter_mut().find(|(known, _)| *known == reason) {
-                        Some((_, strategies)) => strategies.push(strategy),
-                        None => offer.refused.push((reason, vec![strategy])),
+                    match offer.refused.iter_mut().find(|known| known.reason == reason) {
+                        Some(known) => known.strategies.push(strategy),
+                        None => offer.refused.push(Refused { reason, strategies: vec![strategy] }),
                     }
                 }
                 _ => offer.supported.push(strategy),
@@ -86,26 +95,13 @@ fn offers(guest: &GuestModule) -> Vec<Offer> {
     offers
 }
 
-fn in_json(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
-    let offers = offers.iter().map(|offer| {
-        let refused = offer
-            .refused
-            .iter()
-            .map(|(reason, strategies)| json!({ "reason": reason, "strategies": strategies }));
-        json!({
-            "engine": offer.engine,
-            "supported": offer.supported,
-            "refused": refused.collect::<Vec<_>>(),
-        })
-    });
-    let engines: Vec<_> = offers.collect();
-    let mut line = json!({ "file": file.display().to_string(), "engines": engines });
-    if let (Some(line), Ok(serde_json::Value::Object(found))) =
-        (line.as_object_mut(), serde_json::to_value(found))
-    {
-        line.extend(found);
-    }
-    format!("{line}\n")
+/// One object, with the fields of the inspection.
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    file: String,
+    engines: &'a [Offer],
+    #[serde(flatten)]
+    found: &'a Inspection,
 }
 
 fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
@@ -113,15 +109,12 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
     let mut text = format!("{}\n", style.bold(&harmless(&file.display().to_string())));
     let mut facts = Table::new(&[]).indented(2);
     let mut fact = |key: &str, value: String| facts.row([key.to_owned(), value]);
-    let kind = if found.is_component { "component" } else { "module" };
     let Identity { is_packed, bytes, sha256 } = &found.identity;
+    let kind = if found.is_component { "component" } else { "module" };
     let packed = if *is_packed { ", compressed" } else { "" };
     fact(kind, format!("{bytes} bytes{packed}, SHA-256 {sha256}"));
-    if let Some(reason) = &found.invalid {
-        fact("invalid", harmless(reason));
-    }
-    if let Some(reason) = &found.refused {
-        fact("refused", harmless(reason));
+    for (key, reason) in [("invalid", &found.invalid), ("refused", &found.refused)] {
+        reason.iter().for_each(|reason| fact(key, harmless(reason)));
     }
     let features = match (&found.invalid, found.features.is_empty()) {
         (Some(_), _) => "unknown".to_owned(),
@@ -133,44 +126,31 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
         fact("memory", memory_in_words(memory));
     }
     fact("start", if found.has_start { "a start function runs first" } else { "none" }.to_owned());
+    let Inspection { functions, tables, globals, data, elements, .. } = found;
     let modules = match found.core_modules {
         0 => String::new(),
         count => format!(", {count} core modules"),
     };
-    fact(
-        "defines",
-        format!(
-            "{} functions, {} tables, {} globals{modules}",
-            found.functions, found.tables, found.globals
-        ),
-    );
-    let segments =
-        |of: touchstone::inspect::Segments| format!("{} active, {} passive", of.active, of.passive);
-    fact("data", format!("{} segments, {} bytes", segments(found.data), found.data.bytes));
-    fact("elements", format!("{} segments", segments(found.elements)));
+    fact("defines", format!("{functions} functions, {tables} tables, {globals} globals{modules}"));
+    let segments = |of: &Segments| format!("{} active, {} passive segments", of.active, of.passive);
+    fact("data", format!("{}, {} bytes", segments(data), data.bytes));
+    fact("elements", segments(elements));
     text += &facts.render(style);
 
-    let import = |import: &touchstone::inspect::Import| {
+    let imports = found.imports.iter().map(|import| {
         let module = match import.module.is_empty() {
             true => String::new(),
             false => format!("{}.", name(&import.module)),
         };
-        let ty = abridged(&import.ty, TYPE);
-        [
-            format!("{module}{}", name(&import.name)),
-            format!("{} {ty}", import.kind),
-            import.answer.in_words().to_owned(),
-        ]
-    };
-    text += &list("imports", found.imports.iter().map(import), style);
-    let export = |export: &touchstone::inspect::Export| {
-        [
-            name(&export.name),
-            format!("{} {}", export.kind, abridged(&export.ty, TYPE)),
-            String::new(),
-        ]
-    };
-    text += &list("exports", found.exports.iter().map(export), style);
+        let ty = format!("{} {}", import.kind, abridged(&import.ty, TYPE));
+        [module + &name(&import.name), ty, import.answer.in_words().to_owned()]
+    });
+    text += &list("imports", imports, style);
+    let exports = found.exports.iter().map(|export| {
+        let ty = format!("{} {}", export.kind, abridged(&export.ty, TYPE));
+        [name(&export.name), ty, String::new()]
+    });
+    text += &list("exports", exports, style);
     if offers.is_empty() {
         return text + "\nno engine can run it\n";
     }
@@ -185,7 +165,7 @@ fn in_words(file: &Path, found: &Inspection, offers: &[Offer]) -> String {
             (_, false) => names(supported),
         };
         text += &format!("  {engine}: {count}\n");
-        for (reason, strategies) in refused {
+        for Refused { reason, strategies } in refused {
             text += &format!("    not {}: {}\n", names(strategies), harmless(reason));
         }
     }

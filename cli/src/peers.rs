@@ -1,14 +1,14 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::common::{Known, Sunk, ended, stopped};
+use super::common::{Known, ended, stopped};
 use anyhow::Result;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::escape::tsv;
-use touchstone::record::{self, Book, Header, Line, Match, Means, Purpose, Replacement};
+use touchstone::record::{self, Match, Means, Purpose, RecordFile};
 use touchstone::run::seed;
 use touchstone::terminal::{complain, print};
 
@@ -36,9 +36,6 @@ pub(super) struct Peers {
     /// filter]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
-    /// Print the rows and store no records
-    #[arg(long, conflicts_with = "records")]
-    no_record: bool,
 }
 
 /// The fields of a line.
@@ -54,45 +51,29 @@ impl Peers {
         let Known { cases, engines, plan, .. } = &known;
         let rows = Rows::load(&default_rows(), cases)?;
         let (compares, missing) = rows.select(&[Purpose::Peers], cases, engines, plan, &filter)?;
-        let budget = Budget {
-            name: "peers".to_owned(),
-            processes: self.processes,
-            rounds: self.rounds.get(),
-            ..Budget::full(seed(None))
-        };
+        let (name, processes, rounds) = ("peers".to_owned(), self.processes, self.rounds.get());
+        let budget = Budget { name, processes, rounds, ..Budget::full(seed(None)) };
         print(HEAD)?;
         for wanted in &missing {
             print(&line(&wanted.of, Err(&wanted.reason)))?;
         }
         let matches: Vec<Match> = compares.iter().map(|compare| compare.of.clone()).collect();
         let default = || record::output_path(record::PEERS, self.filter.is_none());
-        let (came, book) = if self.no_record {
-            let mut lines: Vec<Line> = Vec::new();
-            let came =
-                known.compare(compares, Vec::new(), budget, "", Sunk::Nowhere(&mut lines))?;
-            (came, Book::of(Header::default(), lines))
-        } else {
-            let path = self.records.unwrap_or_else(default);
-            let (mut file, before) = Replacement::go_on(&path)?;
-            let came =
-                known.compare(compares, Vec::new(), budget, "", Sunk::Part(&mut file, before))?;
-            let book = record::load(file.part())?.newest().unwrap_or_default();
-            match came.stopped || came.broken_off.is_some() {
-                true => drop(stopped(&file)),
-                false => file.finish()?,
-            }
-            (came, book)
-        };
+        let path = self.records.unwrap_or_else(default);
+        let (mut file, before) = RecordFile::go_on(&path)?;
+        let came = known.compare(compares, Vec::new(), budget, "", (&mut file, before))?;
+        let book = record::load(file.path())?.newest().unwrap_or_default();
         let is_whole = !came.stopped && came.broken_off.is_none();
+        if is_whole {
+            file.finish()?;
+        } else {
+            stopped(&file);
+        }
         for of in &matches {
             let measured = book.comparisons.get(of).and_then(|processes| judge(processes, MARGIN));
-            print(&line(
-                of,
-                measured.ok_or(match is_whole {
-                    true => "it failed, as was said above",
-                    false => "the run was ended before",
-                }),
-            ))?;
+            let no_time =
+                if is_whole { "it failed, as was said above" } else { "the run was ended before" };
+            print(&line(of, measured.ok_or(no_time)))?;
         }
         complain(&format!(
             "{} rows timed, {} left out with the reason, {} failed",
@@ -118,22 +99,16 @@ fn line(of: &Match, measured: Result<Judged, &str>) -> String {
         (Means::Limited, _) => "itself_without_deadline".to_owned(),
         _ => baseline.to_string(),
     };
-    let mut fields = vec![
-        of.case.clone(),
-        of.guest.clone(),
-        subject.threads.to_string(),
-        subject.executor.to_string(),
-        reference,
-    ];
-    let ratios = measured.map(|Judged { ratio, .. }| {
-        // The lower end of one direction is the upper end of the other.
+    // The lower end of one direction is the upper end of the other.
+    let ratios = measured.as_ref().ok().map(|Judged { ratio, .. }| {
         let (low, high) = ratio.interval.unzip();
         [Some(ratio.median), high, low]
     });
-    fields.extend(ratios.unwrap_or_default().map(|slower| {
+    let ratios = ratios.unwrap_or_default().map(|slower| {
         slower.map_or_else(|| "-".to_owned(), |slower| format!("{:.3}", 1.0 / slower))
-    }));
-    fields.extend(ratios.err().map(str::to_owned));
-    let fields: Vec<String> = fields.iter().map(|field| tsv(field)).collect();
-    format!("{}\n", fields.join("\t"))
+    });
+    let (threads, executor) = (subject.threads.to_string(), subject.executor.to_string());
+    let names = [of.case.clone(), of.guest.clone(), threads, executor, reference];
+    let fields = names.into_iter().chain(ratios).chain(measured.err().map(str::to_owned));
+    format!("{}\n", fields.map(|field| tsv(&field)).collect::<Vec<_>>().join("\t"))
 }

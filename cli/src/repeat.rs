@@ -9,8 +9,7 @@ use touchstone::measure::{Caller, Crew, RoundPlan, Work, steps};
 use touchstone::plan::Filter;
 use touchstone::record::Metric;
 use touchstone::record::estimate::of_processes;
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::{Progress, Style, Table, print};
 use touchstone_executor::probe::thread_usage;
 
 /// Repeats a call and prints its cost: time, steps, page faults, context switches.
@@ -90,9 +89,10 @@ impl Repeat {
         let mut caller = Caller::new(opened)?;
         let counted = (ROUND.as_nanos() as u64 / opened.estimate_ns.max(1)).clamp(1, 1000);
         caller.time(counted)?;
-        let before = thread_usage().context("the kernel does not report page faults")?;
+        let usage = || thread_usage().context("the kernel does not report page faults");
+        let before = usage()?;
         caller.time(counted)?;
-        let after = thread_usage().context("the kernel does not report page faults")?;
+        let after = usage()?;
         let each = |count: u64| count as f64 / counted as f64;
         let whole = |value: f64| format!("{value:.0}");
         Ok([

@@ -5,8 +5,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use touchstone::files::project;
 use touchstone::run::shown;
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{complain, print, warn_of_skipped};
+use touchstone::terminal::{Progress, complain, print, warn_of_skipped};
 use touchstone_report::gate::Closed;
 use touchstone_report::{self as report, Options, Written};
 
@@ -31,20 +30,11 @@ pub(super) struct Report {
     /// Write the detailed pages to DIR [default: `benchmark` beside the page]
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    /// Read from FILE what stands on which page [default: the project's benches/pages.toml]
-    #[arg(long, value_name = "FILE")]
-    division: Option<PathBuf>,
-    /// Read the hand-made tables from DIR [default: the project's
-    /// benches/tables]
+    /// Read what stands on which page, what the charts show, hand-made tables and explanations of
+    /// numbers that break a rule of the publishing gate from pages.toml, charts.toml, tables/ and
+    /// explanations.toml in DIR [default: the project's benches]
     #[arg(long, value_name = "DIR")]
-    tables: Option<PathBuf>,
-    /// Read what the charts show from FILE [default: the project's benches/charts.toml]
-    #[arg(long, value_name = "FILE")]
-    charts: Option<PathBuf>,
-    /// Read the explanations of numbers that break a rule of the publishing gate from FILE
-    /// [default: the project's benches/explanations.toml]
-    #[arg(long, value_name = "FILE")]
-    explanations: Option<PathBuf>,
+    data: Option<PathBuf>,
     /// Write the page even if rules of the publishing gate are broken, and list them at the end
     #[arg(long)]
     draft: bool,
@@ -56,14 +46,10 @@ pub(super) struct Report {
 impl Report {
     /// A draft: of a folder of cases in it, of other records beside them, or of the project.
     pub(super) fn draft(cases: Option<&Path>, records: Option<PathBuf>) -> Self {
-        let at = |name: &str| cases.map(|folder| folder.join(name));
         let beside = || Some(records.as_ref()?.with_file_name("BENCHMARK.md"));
         Self {
-            page: at("BENCHMARK.md").or_else(beside),
-            division: at("pages.toml"),
-            tables: at("tables"),
-            charts: at("charts.toml"),
-            explanations: at("explanations.toml"),
+            page: cases.map(|folder| folder.join("BENCHMARK.md")).or_else(beside),
+            data: cases.map(Path::to_owned),
             records,
             draft: true,
             ..Self::default()
@@ -75,16 +61,17 @@ impl Report {
         // The README shows the project's own numbers.
         let is_own = self.page.is_none() && self.records.is_none();
         let own = Options::of_project(self.page.unwrap_or_else(|| project("BENCHMARK.md")));
+        let data = |name: &str, own| self.data.as_ref().map_or(own, |folder| folder.join(name));
         Options {
             readme: is_own.then(|| project("README.md")),
             records: self.records.unwrap_or(own.records),
             images: self.images.unwrap_or(own.images),
             pages: self.pages.unwrap_or(own.pages),
-            division: self.division.unwrap_or(own.division),
-            tables: self.tables.unwrap_or(own.tables),
+            division: data("pages.toml", own.division),
+            tables: data("tables", own.tables),
+            charts: data("charts.toml", own.charts),
+            explanations: data("explanations.toml", own.explanations),
             experiments: own.experiments,
-            charts: self.charts.unwrap_or(own.charts),
-            explanations: self.explanations.unwrap_or(own.explanations),
             draft: self.draft,
             page: own.page,
         }
@@ -95,57 +82,50 @@ impl Report {
         let options = self.options();
         let progress = Progress::new(1, true);
         progress.next("reading the records, drawing the charts");
-        let made = if is_check { check(&options) } else { write(&options) };
+        let made = if is_check { report::check(&options) } else { report::write(&options) };
         drop(progress);
-        // The broken rules, where that is why there is no report.
-        let closed: Closed = match made {
-            Ok(ended) => return Ok(ended),
-            Err(error) => error.downcast()?,
+        let made = match made {
+            Ok(made) => made,
+            // The broken rules, where that is why there is no report.
+            Err(error) => {
+                let closed: Closed = error.downcast()?;
+                print(&closed.reasons.iter().map(|own| format!("{own}\n")).collect::<String>())?;
+                complain(&format!(
+                    "{closed}; explain them in benches/explanations.toml, measure again, or use \
+                     --draft"
+                ));
+                return Ok(Ended::Badly);
+            }
         };
-        print(&closed.reasons.iter().map(|reason| format!("{reason}\n")).collect::<String>())?;
+        warn(&made);
+        let paths = |what: &str, all: &[PathBuf]| -> String {
+            all.iter().map(|path| format!("{what}{}\n", shown(path))).collect()
+        };
+        if !is_check {
+            let records = shown(&options.records);
+            let (cells, comparisons, older) = (made.cells, made.comparisons, made.older_runs);
+            let mut text = paths("wrote    ", &made.files) + &paths("removed  ", &made.removed);
+            text += &format!("{cells} cells and {comparisons} comparisons, from {records}\n");
+            if older > 0 {
+                text += &format!("{older} older runs in {records} left out\n");
+            }
+            return print(&text).map(|()| Ended::Well);
+        }
+        let differ = [made.files, made.removed].concat();
+        if differ.is_empty() {
+            return print("the report matches the records\n").map(|()| Ended::Well);
+        }
+        print(&paths("", &differ))?;
         complain(&format!(
-            "{closed}; explain them in benches/explanations.toml, measure again, or use --draft"
+            "{} of the report's files do not match the records; `touchstone report` writes them",
+            differ.len()
         ));
         Ok(Ended::Badly)
     }
-}
-
-fn paths(what: &str, all: &[PathBuf]) -> String {
-    all.iter().map(|path| format!("{what}{}\n", shown(path))).collect()
 }
 
 pub(super) fn warn(made: &Written) {
     for (path, lines) in &made.skipped {
         warn_of_skipped(path, lines);
     }
-}
-
-fn write(options: &Options) -> Result<Ended> {
-    let made = report::write(options)?;
-    warn(&made);
-    let records = shown(&options.records);
-    let mut text = paths("wrote    ", &made.files);
-    text += &paths("removed  ", &made.removed);
-    text += &format!("{} cells and {} comparisons, from {records}\n", made.cells, made.comparisons);
-    if made.older_runs > 0 {
-        text += &format!("{} older runs in {records} left out\n", made.older_runs);
-    }
-    print(&text)?;
-    Ok(Ended::Well)
-}
-
-fn check(options: &Options) -> Result<Ended> {
-    let made = report::check(options)?;
-    warn(&made);
-    let differ = [made.files, made.removed].concat();
-    if differ.is_empty() {
-        print("the report matches the records\n")?;
-        return Ok(Ended::Well);
-    }
-    print(&paths("", &differ))?;
-    complain(&format!(
-        "{} of the report's files do not match the records; `touchstone report` writes them",
-        differ.len()
-    ));
-    Ok(Ended::Badly)
 }

@@ -1,7 +1,7 @@
 //! `touchstone swap`.
 
 use super::Ended;
-use super::common::{Known, Sunk, begin, ended, newest, stopped};
+use super::common::{Known, begin, ended, newest, stopped};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,8 +10,7 @@ use touchstone::case::{self, Case, Guests};
 use touchstone::experiment::{Asked, Session, go_on, serve, workload};
 use touchstone::plan::{Budget, Filter, Plan, refusal};
 use touchstone::record::{
-    self, Coordinate, Experiment, PointBook, Refusal, Replacement, SWAPS, Status,
-    experiments_folder,
+    self, Coordinate, Experiment, PointBook, RecordFile, Refusal, SWAPS, Status, experiments_folder,
 };
 use touchstone::run::{SamplingName, seed, shown};
 use touchstone::supervise::Stop;
@@ -40,13 +39,10 @@ pub(super) struct Swap {
     /// Use this seed for the order of messages and rounds [default: from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Swap N times by each method that --soak matches, and read the resident memory
+    /// Swap N times by each method that the filter and `soak` of benches/swap.toml match, and read
+    /// the resident memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(20..))]
     swaps: Option<u64>,
-    /// Make the swaps of --swaps only by methods that this regular expression matches:
-    /// `<engine>/<method>` [default: those of benches/swap.toml]
-    #[arg(long, value_name = "REGEX", requires = "swaps")]
-    soak: Option<String>,
     /// Read the kinds of messages from this file [default: benches/swap.toml of the project]
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -86,7 +82,7 @@ impl Swap {
         let ways = Method::ALL.into_iter().map(Some).chain([None]);
         let ways = swapped.iter().flat_map(|engine| ways.clone().map(move |way| (engine, way)));
         let filter = Filter::new(self.filter.as_deref())?;
-        let soak = Filter::new(self.soak.as_deref().or(plan.soak.as_deref()))?;
+        let soak = Filter::new(plan.soak.as_deref())?;
         let meant: Vec<Way<'_>> = filter.select("no method", ways, name)?;
         let mut compares = Vec::new();
         for ways in meant.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(a, b)) {
@@ -100,9 +96,9 @@ impl Swap {
             complain(&format!("left out: {engine}: {reason}"));
         }
         let is_whole = self.filter.is_none() && self.plan.is_none();
-        let path = self.records.clone();
-        let path = path.unwrap_or_else(|| record::output_path(SWAPS, is_whole));
-        let (mut file, before) = Replacement::go_on(&path)?;
+        let default = || record::output_path(SWAPS, is_whole);
+        let path = self.records.clone().unwrap_or_else(default);
+        let (mut file, before) = RecordFile::go_on(&path)?;
         let budget = match self.sampling {
             SamplingName::Full => Budget::full(seed(self.seed)),
             SamplingName::Quick => Budget::quick(seed(self.seed)),
@@ -113,7 +109,6 @@ impl Swap {
         let known = Known { cases, engines, plan: both, guests };
         let budget = Budget { name: "swap".to_owned(), ..budget };
         let engines = known.engines.clone();
-        let sink = Sunk::Part(&mut file, before);
         let all = Experiment::all(experiments_folder())?;
         let own = all.iter().filter(|own| own.command == "swap");
         let experiments = own.filter_map(|own| Some((own, workload(&own.name)?))).collect();
@@ -121,7 +116,8 @@ impl Swap {
         let asked = self.asked(&meant, &soak);
         let session =
             Session { experiments, engines: &engines, worker: &worker, asked, stop: &stop };
-        let came = known.compare(compares, refusals, budget, &session.digest()?, sink)?;
+        let came =
+            known.compare(compares, refusals, budget, &session.digest()?, (&mut file, before))?;
         let ended = ended(&came, came.failed() == 0)?;
         if came.stopped {
             return Ok(stopped(&file));

@@ -12,28 +12,23 @@ const SCALING: f64 = 1.05;
 /// The records of one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Book {
-    /// The header of the run.
     pub header: Header,
     /// The setups, by executor and guest, each with all that is in force.
     pub setups: BTreeMap<(Executor, String), Setup>,
     /// The observations of each cell, process by process.
     pub cells: BTreeMap<CellKey, Vec<Observations>>,
-    /// Refusals with their reasons.
     pub refusals: BTreeSet<Refusal>,
     /// The comparisons, process by process.
     pub comparisons: BTreeMap<Match, Vec<Comparison>>,
-    /// The counts, by case and guest.
     pub counts: BTreeMap<(String, String), Count>,
     /// Findings of the checks, in their order.
     pub findings: Vec<Finding>,
-    /// The points of each experiment.
     pub points: BTreeMap<String, PointBook>,
 }
 
 impl Book {
     /// Indexes the lines of a run. If two lines concern the same thing in the same process, the
     /// later one counts.
-    #[must_use]
     pub fn of(header: Header, lines: Vec<Line>) -> Self {
         let mut book = Self { header, ..Self::default() };
         let mut first: BTreeMap<Executor, BTreeMap<String, Option<String>>> = BTreeMap::new();
@@ -79,7 +74,6 @@ impl Book {
 
     /// The estimate of a metric of a cell; `None` if it was not measured. A metric that is
     /// observed once per process has the median of the processes, without an interval.
-    #[must_use]
     pub fn estimate(&self, cell: &CellKey, metric: Metric) -> Option<Estimate> {
         let samples = self.samples(cell, metric);
         if metric.is_sampled() {
@@ -91,7 +85,6 @@ impl Book {
     }
 
     /// The samples of a metric of a cell that its estimate is made of.
-    #[must_use]
     pub fn used(&self, cell: &CellKey, metric: Metric) -> Vec<Sample> {
         estimate::used(self.samples(cell, metric).iter().map(|own| own.with_clean()))
             .groups
@@ -99,14 +92,12 @@ impl Book {
     }
 
     /// The samples of a metric of a cell, process by process.
-    #[must_use]
     pub fn samples(&self, cell: &CellKey, metric: Metric) -> Vec<&Samples> {
         let all = self.cells.get(cell).into_iter().flatten();
         all.filter_map(|seen| seen.metrics.get(&metric)).collect()
     }
 
     /// Calls per second of all threads of a cell, from the samples of its latency.
-    #[must_use]
     pub fn throughput(&self, cell: &CellKey) -> Option<Estimate> {
         let call = self.estimate(cell, Metric::Call)?;
         let rate = |ns: f64| cell.threads as f64 * 1e9 / ns;
@@ -119,7 +110,6 @@ impl Book {
     /// The median is that of the processes' ratios of mean rates. Within a process both cells have
     /// the same instances, of which some are slower. Side by side they make as many calls as the
     /// mean of their rates says; the median of their times alone is longer than that.
-    #[must_use]
     pub fn scaling(&self, cell: &CellKey) -> Option<Estimate> {
         let alone = CellKey { threads: 1, ..cell.clone() };
         let of_medians = self.throughput(cell)?.over(self.throughput(&alone)?);
@@ -144,7 +134,6 @@ impl Book {
 
     /// The scaling of a cell and its limit, where it lies above: as if each thread did more work
     /// beside others than alone.
-    #[must_use]
     pub fn impossible_scaling(&self, cell: &CellKey) -> Option<(f64, f64)> {
         let ratio = self.scaling(cell)?.median;
         let limit = cell.threads as f64 * SCALING;
@@ -152,24 +141,19 @@ impl Book {
     }
 
     /// The reason why a cell has no time; `None` if no refusal is recorded.
-    #[must_use]
     pub fn refusal(&self, cell: &CellKey) -> Option<&Refusal> {
         refusal::worst(&self.refusals, cell)
     }
 
-    /// The facts about a case on a guest.
-    #[must_use]
     pub fn work(&self, case: &str, guest: &str) -> Option<&WorkFacts> {
         self.header.works.iter().find(|work| work.case == case && work.guest == guest)
     }
 
     /// The name of the cell for filters.
-    #[must_use]
     pub fn name(&self, cell: &CellKey) -> String {
         cell.name(self.work(&cell.case, &cell.guest).and_then(|work| work.title.as_deref()))
     }
 
-    /// The findings of a check.
     pub fn findings(&self, check: Check) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.check == check)
     }

@@ -2,7 +2,9 @@
 //! a run has.
 
 use super::sample::check_noisy;
-use super::{Comparison, Coordinate, Line, Metric, Place, Point, Samples};
+use super::{Coordinate, Line, Metric, Place, SCHEMA, Samples};
+use anyhow::{Error, Result, bail, ensure};
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +17,7 @@ const SHORTEST_CALL: f64 = 1e-6;
 /// Most calls of a sample, so that sums of samples stay far below the largest integer.
 const MOST_CALLS: u64 = 1 << 40;
 /// Most threads of a cell.
-const MOST_THREADS: usize = 1 << 16;
+const MOST_THREADS: u64 = 1 << 16;
 /// Most processes of a run.
 pub const MOST_PROCESSES: u32 = 1 << 10;
 /// Most engines of a run. Tables have a column for each.
@@ -37,39 +39,38 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The fault of a line; `None` if it can be used. `value` is the same line without its types.
-    pub(super) fn fault(&mut self, line: &Line, value: &Value) -> Option<String> {
+    /// Reads a line. Fails with its fault if it cannot be used. A header of another version is
+    /// reported as such, even if it has other fields.
+    pub(super) fn read(&mut self, value: &Value) -> Result<Line> {
+        if let Some(version) = value["schema"].as_u64().filter(|own| *own != u64::from(SCHEMA)) {
+            bail!("layout version {version} where this build reads {SCHEMA}");
+        }
+        let line = Line::deserialize(value)?;
         let is_header = matches!(line, Line::Run(_));
         if is_header {
             *self = Self::default();
         }
-        of_value(value, is_header)
-            .or_else(|| of_line(line))
-            .or_else(|| self.too_many(value))
-            .or_else(|| self.too_many_places(line))
-    }
-
-    fn too_many_places(&mut self, line: &Line) -> Option<String> {
-        let Line::Point(own) = line else { return None };
-        let places = self.places.entry(own.experiment.clone()).or_default();
-        if places.len() == MOST_PLACES && !places.contains(&own.place) {
-            return Some(format!("'{}' has more than {MOST_PLACES} places", own.experiment));
+        check_value(value, is_header)?;
+        check_line(&line)?;
+        self.add_engines_and_works(value)?;
+        if let Line::Point(own) = &line {
+            let places = self.places.entry(own.experiment.clone()).or_default();
+            let has_room = places.len() < MOST_PLACES || places.contains(&own.place);
+            ensure!(has_room, "'{}' has more than {MOST_PLACES} places", own.experiment);
+            places.insert(own.place.clone());
         }
-        places.insert(own.place.clone());
-        None
+        Ok(line)
     }
 
-    fn too_many(&mut self, value: &Value) -> Option<String> {
+    fn add_engines_and_works(&mut self, value: &Value) -> Result<()> {
         let sides = [value, &value["subject"], &value["baseline"], &value["where"]];
         let engines = sides.iter().filter_map(|side| side["engine"].as_str());
         let listed = value["engines"].as_object().into_iter().flatten();
         for engine in engines.chain(listed.map(|(engine, _)| engine.as_str())) {
-            if !self.engines.contains(engine) {
-                if self.engines.len() == MOST_ENGINES {
-                    return Some(format!("the run has more than {MOST_ENGINES} engines"));
-                }
-                self.engines.insert(engine.to_owned());
-            }
+            let is_known = self.engines.contains(engine);
+            let has_room = is_known || self.engines.len() < MOST_ENGINES;
+            ensure!(has_room, "the run has more than {MOST_ENGINES} engines");
+            self.engines.insert(engine.to_owned());
         }
         // Refusals may name cases that have no line of their own.
         let own = Some(value).filter(|value| value["kind"] != "refusal");
@@ -78,86 +79,92 @@ impl Names {
                 continue;
             };
             let work = (case.to_owned(), guest.to_owned());
-            if !self.works.contains(&work) && self.works.len() == MOST_WORKS {
-                return Some(format!("the run has more than {MOST_WORKS} cases on guests"));
-            }
+            let has_room = self.works.len() < MOST_WORKS || self.works.contains(&work);
+            ensure!(has_room, "the run has more than {MOST_WORKS} cases on guests");
             self.works.insert(work);
         }
-        None
+        Ok(())
     }
 }
 
-/// The first text that is too long. Below a header also the first number that nothing measures.
-fn of_value(value: &Value, is_header: bool) -> Option<String> {
-    let of_text = |text: &str| {
+/// Checks the length of each text, and below a header each number.
+fn check_value(value: &Value, is_header: bool) -> Result<()> {
+    let check_text = |text: &str| {
         let bytes = text.len();
-        let fault = || format!("a text of {bytes} bytes; the most are {LONGEST_TEXT}");
-        (bytes > LONGEST_TEXT).then(fault)
+        ensure!(bytes <= LONGEST_TEXT, "a text of {bytes} bytes; the most are {LONGEST_TEXT}");
+        Ok(())
     };
     match value {
-        Value::String(text) => of_text(text),
+        Value::String(text) => check_text(text),
         Value::Number(number) if !is_header => {
-            let fault = || format!("the number {number}; numbers are from 0 to {LARGEST:e}");
             let fits = number.as_f64().is_some_and(|own| (0.0..=LARGEST).contains(&own));
-            (!fits).then(fault)
+            ensure!(fits, "the number {number}; numbers are from 0 to {LARGEST:e}");
+            Ok(())
         }
-        Value::Array(all) => all.iter().find_map(|value| of_value(value, is_header)),
-        Value::Object(all) => all
-            .iter()
-            .find_map(|(name, value)| of_text(name).or_else(|| of_value(value, is_header))),
-        _ => None,
+        Value::Array(all) => all.iter().try_for_each(|value| check_value(value, is_header)),
+        Value::Object(all) => all.iter().try_for_each(|(name, value)| {
+            check_text(name)?;
+            check_value(value, is_header)
+        }),
+        _ => Ok(()),
     }
 }
 
-fn of_line(line: &Line) -> Option<String> {
+fn check_line(line: &Line) -> Result<()> {
     match line {
-        Line::Observations(seen) => of_threads(seen.cell.threads)
-            .or_else(|| of_process(seen.process))
-            .or_else(|| seen.metrics.iter().find_map(|(metric, own)| of_samples(*metric, own))),
-        Line::Comparison(own) => of_comparison(own),
-        Line::Point(own) => of_point(own),
-        _ => None,
-    }
-}
-
-fn of_point(own: &Point) -> Option<String> {
-    for (name, value) in own.place.iter() {
-        match value {
-            Coordinate::Number(0) => return Some(format!("the number 0 of '{name}'")),
-            Coordinate::Number(threads) if name == "threads" => {
-                if let Some(fault) = of_threads(usize::try_from(*threads).unwrap_or(usize::MAX)) {
-                    return Some(fault);
+        Line::Observations(own) => {
+            check_threads(own.cell.threads as u64)?;
+            check_process(own.process)?;
+            own.metrics.iter().try_for_each(|(metric, samples)| {
+                let is_call = matches!(metric, Metric::Call | Metric::WarmCall | Metric::WarmTake);
+                check_samples(metric.name(), samples, is_call)
+            })
+        }
+        Line::Comparison(own) => {
+            check_noisy(own.rounds.len(), &own.noisy).map_err(Error::msg)?;
+            // A round without time is left out of the estimate.
+            let is_short = |ns: f64| ns > 0.0 && ns < SHORTEST_CALL;
+            for (place, (a, b)) in own.rounds.iter().enumerate() {
+                let is_wrong = is_short(*a) || is_short(*b);
+                ensure!(!is_wrong, "round {} is shorter than possible", place + 1);
+            }
+            check_threads(own.of.subject.threads as u64)?;
+            check_threads(own.of.baseline.threads as u64)?;
+            check_process(own.process)
+        }
+        Line::Point(own) => {
+            for (name, value) in own.place.iter() {
+                let Coordinate::Number(number) = value else { continue };
+                ensure!(*number > 0, "the number 0 of '{name}'");
+                if name == "threads" {
+                    check_threads(*number)?;
                 }
             }
-            _ => {}
+            check_process(own.process)?;
+            let check = |(name, own): (&String, &Samples)| {
+                check_samples(name, own, WHOLE_TIMES.contains(&&**name))
+            };
+            own.values.iter().try_for_each(check)
         }
+        _ => Ok(()),
     }
-    let mut values = own.values.iter();
-    of_process(own.process).or_else(|| {
-        values.find_map(|(name, own)| of_each(name, own, WHOLE_TIMES.contains(&&**name)))
-    })
 }
 
-fn of_threads(threads: usize) -> Option<String> {
-    let is_wrong = !(1..=MOST_THREADS).contains(&threads);
-    is_wrong.then(|| format!("{threads} threads; their number is from 1 to {MOST_THREADS}"))
+fn check_threads(threads: u64) -> Result<()> {
+    let is_right = (1..=MOST_THREADS).contains(&threads);
+    ensure!(is_right, "{threads} threads; their number is from 1 to {MOST_THREADS}");
+    Ok(())
 }
 
-fn of_process(process: u32) -> Option<String> {
-    let fault = || format!("the process {process}; their numbers are below {MOST_PROCESSES}");
-    (process >= MOST_PROCESSES).then(fault)
+fn check_process(process: u32) -> Result<()> {
+    let is_right = process < MOST_PROCESSES;
+    ensure!(is_right, "the process {process}; their numbers are below {MOST_PROCESSES}");
+    Ok(())
 }
 
-fn of_samples(metric: Metric, samples: &Samples) -> Option<String> {
-    let is_call = matches!(metric, Metric::Call | Metric::WarmCall | Metric::WarmTake);
-    of_each(metric.name(), samples, is_call)
-}
-
-fn of_each(metric: &str, samples: &Samples, is_call: bool) -> Option<String> {
-    if samples.0.is_empty() {
-        return Some(format!("no sample of '{metric}'"));
-    }
-    samples.0.iter().enumerate().find_map(|(place, sample)| {
+fn check_samples(metric: &str, samples: &Samples, is_call: bool) -> Result<()> {
+    ensure!(!samples.0.is_empty(), "no sample of '{metric}'");
+    for (place, sample) in samples.0.iter().enumerate() {
         let fault = match sample {
             _ if !(1..=MOST_CALLS).contains(&sample.calls) => "calls",
             // With interference, a thread may have made none.
@@ -166,23 +173,11 @@ fn of_each(metric: &str, samples: &Samples, is_call: bool) -> Option<String> {
             }
             // Signals may be none, and a step may be shorter than the clock's; a call takes time.
             _ if is_call && sample.per_call() < SHORTEST_CALL => "time per call",
-            _ => return None,
+            _ => continue,
         };
-        Some(format!("sample {} of '{metric}' has an impossible number: {fault}", place + 1))
-    })
-}
-
-fn of_comparison(own: &Comparison) -> Option<String> {
-    if let Err(fault) = check_noisy(own.rounds.len(), &own.noisy) {
-        return Some(fault);
+        bail!("sample {} of '{metric}' has an impossible number: {fault}", place + 1);
     }
-    let sides = [&own.of.subject, &own.of.baseline];
-    // A round without time is left out of the estimate.
-    let is_short = |ns: f64| ns > 0.0 && ns < SHORTEST_CALL;
-    let short = own.rounds.iter().position(|(a, b)| is_short(*a) || is_short(*b));
-    let short = short.map(|place| format!("round {} is shorter than possible", place + 1));
-    let threads = sides.iter().find_map(|side| of_threads(side.threads));
-    short.or(threads).or_else(|| of_process(own.process))
+    Ok(())
 }
 
 #[cfg(test)]

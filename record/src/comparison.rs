@@ -31,20 +31,9 @@ pub enum Purpose {
 }
 
 /// How one side of a comparison makes its calls.
-#[derive(
-    Debug,
-    Clone,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::EnumIs,
-)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumIs)]
 pub enum Means {
     /// Through the contract.
     #[default]
@@ -55,18 +44,15 @@ pub enum Means {
     Limited,
     /// In bursts, each after a call of another case on the same instance.
     After {
-        /// The other case.
         case: String,
         /// Untimed calls between that call and the burst.
         skip: u64,
-        /// Timed calls.
         burst: u64,
     },
     /// In the same bursts without the other call.
     Bursts {
         /// Untimed calls before the burst.
         skip: u64,
-        /// Timed calls.
         burst: u64,
     },
     /// Messages of two kinds in random order, each answered by a module of its own, which this
@@ -87,20 +73,17 @@ pub enum Means {
 /// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Contender {
-    /// The executor.
     #[serde(flatten)]
     pub executor: Executor,
     /// Threads that make calls at the same time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: usize,
-    /// How the calls are made.
     #[serde(default, skip_serializing_if = "Means::is_contract")]
     pub means: Means,
 }
 
 impl Contender {
     /// An executor whose calls are made through the contract.
-    #[must_use]
     pub const fn new(executor: Executor, threads: usize) -> Self {
         Self { executor, threads, means: Means::Contract }
     }
@@ -125,39 +108,30 @@ impl fmt::Display for Contender {
 /// A case on a guest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Work {
-    /// The case.
     pub case: String,
-    /// The guest.
     pub guest: String,
 }
 
 /// The name of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Match {
-    /// The purpose.
     pub purpose: Purpose,
     /// The case; for swaps, the first of the two kinds of messages.
     pub case: String,
-    /// The guest.
     pub guest: String,
     /// The second kind of messages of swaps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<Work>,
-    /// The subject.
     pub subject: Contender,
-    /// The baseline.
     pub baseline: Contender,
 }
 
 impl Match {
-    /// The cell of one of its sides.
-    #[must_use]
     pub fn cell(&self, side: &Contender) -> CellKey {
         side.executor.cell(&self.case, &self.guest, side.threads)
     }
 
     /// The calls: `<case>_from_<guest>`, with `_and_` between the two kinds of messages of a swap.
-    #[must_use]
     pub fn work(&self) -> String {
         let Self { case, guest, second, .. } = self;
         let second = second
@@ -167,7 +141,6 @@ impl Match {
     }
 
     /// The name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
-    #[must_use]
     pub fn name(&self) -> String {
         let Self { purpose, subject, baseline, .. } = self;
         let (executor, threads, work) = (&subject.executor, subject.threads, self.work());
@@ -196,7 +169,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// Each round in which time passed on both sides, and whether it is clean.
-    #[must_use]
     pub fn timed(&self) -> Vec<((f64, f64), bool)> {
         let rounds = self.rounds.iter().copied().zip(clean(self.rounds.len(), &self.noisy));
         rounds.filter(|((subject, baseline), _)| *subject > 0.0 && *baseline > 0.0).collect()

@@ -11,10 +11,6 @@ use std::collections::BTreeSet;
 const LARGEST_DATA: usize = 4 << 20;
 
 /// The data files of a folder, sorted by name; messages call them `what`.
-///
-/// # Errors
-///
-/// When the folder cannot be read.
 pub fn files(folder: &FilePath, what: &str) -> Result<Vec<FilePath>> {
     let mut files = folder.list().with_context(|| format!("cannot read {what} in {folder}"))?;
     files.retain(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
@@ -22,10 +18,7 @@ pub fn files(folder: &FilePath, what: &str) -> Result<Vec<FilePath>> {
 }
 
 /// The content of a data file, which messages call `what`.
-///
-/// # Errors
-///
-/// When the file cannot be read or is wrong; the message has the line and the column.
+/// Fails when the file cannot be read or is wrong; the message has the line and the column.
 pub fn read<T: DeserializeOwned>(place: impl Into<FilePath>, what: &str) -> Result<T> {
     let place = place.into();
     let text = read_text(&place).with_context(|| format!("cannot read {what} {place}"))?;

@@ -44,7 +44,6 @@ fn units(c: char) -> Vec<u16> {
 
 /// A text in Markdown, in a paragraph, a list or a cell of a table: it is shown as it is, but for
 /// what stands between two backticks, which is [`code`].
-#[must_use]
 pub fn markdown(text: &str) -> String {
     let text = line(text);
     let text = text.trim();
@@ -116,7 +115,6 @@ fn is_www(text: &str) -> bool {
 
 /// A name in code style in Markdown. A code span has no escapes, so that a name that would end it,
 /// or the cell of a table, is an element of HTML.
-#[must_use]
 pub fn code(name: impl Display) -> String {
     let name = line(&name.to_string());
     let name = name.trim();
@@ -136,26 +134,22 @@ pub fn code(name: impl Display) -> String {
 }
 
 /// Markdown that an author wrote, in a cell of a table.
-#[must_use]
 pub fn in_cell(markdown: &str) -> String {
     markdown.trim().replace('\n', " ").replace('|', "\\|")
 }
 
 /// Text between tags or in the double quotes of an attribute, in HTML and SVG.
-#[must_use]
 pub fn html(text: &str) -> String {
     let text = line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")
 }
 
 /// JSON that does not end the script element that it stands in.
-#[must_use]
 pub fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
 /// A field of tab-separated values. What a spreadsheet would compute has an apostrophe before it.
-#[must_use]
 pub fn tsv(field: &str) -> String {
     let field = line(field);
     let is_number = field == "-" || field.parse::<f64>().is_ok();

@@ -6,7 +6,6 @@ use super::{Sample, Samples};
 /// A median with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The median.
     pub median: f64,
     /// The interval; `None` when there are too few samples for one.
     pub interval: Option<(f64, f64)>,
@@ -22,14 +21,12 @@ impl Estimate {
     }
 
     /// The ends of the interval, or the median where there is none.
-    #[must_use]
     pub fn ends(&self) -> (f64, f64) {
         self.interval.unwrap_or((self.median, self.median))
     }
 
     /// The quotient of two estimates, marked where one of them is. The interval covers every
     /// quotient of values of the two intervals.
-    #[must_use]
     pub fn over(self, below: Self) -> Self {
         let interval = self.interval.zip(below.interval).filter(|(_, below)| below.0 > 0.0);
         Self {
@@ -50,8 +47,6 @@ pub const INTERVAL_SAMPLES: usize = 6;
 /// Probability that the true median lies outside the interval, on each side.
 const TAIL: f64 = 0.025;
 
-/// The median of some values; `None` if there are none.
-#[must_use]
 pub fn median_of(values: &[f64]) -> Option<f64> {
     Some(of_values(values)?.median)
 }
@@ -61,7 +56,6 @@ pub fn median_of(values: &[f64]) -> Option<f64> {
 /// The interval is distribution-free: the true median lies between the k-th smallest and the
 /// k-th largest value unless fewer than k of n fair coin tosses show heads. It assumes nothing
 /// about the noise and needs at least six values.
-#[must_use]
 pub fn of_values(values: &[f64]) -> Option<Estimate> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     if sorted.is_empty() {
@@ -85,7 +79,6 @@ pub fn of_values(values: &[f64]) -> Option<Estimate> {
 /// Samples with interference are left out, and so are processes without enough
 /// clean ones (see [`used`]). If fewer than [`PROCESSES`] processes remain, the estimate is
 /// marked. If none remains, all samples are used.
-#[must_use]
 pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
     let Used { groups, marked } = used(processes.iter().map(|samples| samples.with_clean()));
     let per_call = |group: &Vec<Sample>| group.iter().map(Sample::per_call).collect();
@@ -99,14 +92,11 @@ pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
     Some(Estimate { median, interval, marked })
 }
 
-/// The estimate of the medians of some estimates; `None` if there are none.
-#[must_use]
 pub fn of_medians(estimates: &[Estimate]) -> Option<Estimate> {
     of_values(&estimates.iter().map(|estimate| estimate.median).collect::<Vec<_>>())
 }
 
 /// From the lowest to the highest end of some estimates; `None` if there are none.
-#[must_use]
 pub fn hull(estimates: &[Estimate]) -> Option<(f64, f64)> {
     let ends = estimates.iter().map(Estimate::ends);
     ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
@@ -124,7 +114,6 @@ pub struct Used<T> {
 /// Selects what an estimate is made of from what each process has: those without interference
 /// of the processes that have enough of them ([`CLEAN_SAMPLES`], or all where calls are so long
 /// that the process has fewer), or everything if there is no such process.
-#[must_use]
 pub fn used<T: Copy>(processes: impl IntoIterator<Item = Vec<(T, bool)>>) -> Used<T> {
     let processes: Vec<Vec<(T, bool)>> = processes.into_iter().collect();
     let of = |all: &Vec<(T, bool)>, only_clean: bool| -> Vec<T> {
@@ -142,7 +131,6 @@ pub fn used<T: Copy>(processes: impl IntoIterator<Item = Vec<(T, bool)>>) -> Use
 }
 
 /// `true` if enough samples of a process are clean.
-#[must_use]
 pub fn has_enough(samples: &Samples) -> bool {
     let clean = samples.0.iter().filter(|sample| sample.clean).count();
     clean >= needed(samples.0.len())
@@ -150,7 +138,6 @@ pub fn has_enough(samples: &Samples) -> bool {
 
 /// How many of a process's samples, or rounds of a comparison, must be clean. A process that
 /// has none does not count.
-#[must_use]
 pub fn needed(samples: usize) -> usize {
     CLEAN_SAMPLES.min(samples.max(1))
 }

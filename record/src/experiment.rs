@@ -8,18 +8,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use touchstone_executor::text::plural;
 
-/// An experiment.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// Its name in records, which is that of its file without the ending.
     #[serde(skip)]
     pub name: String,
-    /// Its heading.
     pub title: String,
     /// The command that measures it; several experiments may share one.
     pub command: String,
-    /// The help of the command.
     pub help: String,
     /// The file of its records.
     pub records: String,
@@ -36,14 +33,12 @@ pub struct Experiment {
     /// The dimensions beside the executor.
     #[serde(default)]
     pub dimensions: Vec<Dimension>,
-    /// The metrics.
     pub metrics: BTreeMap<String, PointMetric>,
     /// The tables of the page; the columns of the first one are shown by `touchstone show`.
     #[serde(default)]
     pub tables: Vec<PointTable>,
     /// The table of points that failed, below the others.
     pub failed: Option<PointTable>,
-    /// The chart.
     pub chart: Option<PointChart>,
     /// Settings that only the workload reads.
     #[serde(default)]
@@ -51,61 +46,55 @@ pub struct Experiment {
 }
 
 /// A dimension of an experiment.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Dimension {
     /// Its name in records, in filters and as an option of the command.
     pub name: String,
     /// The help of its option; there is none when left out.
     pub help: Option<String>,
     /// The values that are measured if none are asked for.
-    #[serde(default)]
     pub values: Vec<Coordinate>,
     /// Words for the values that there are, in their order; any value when left out.
-    #[serde(default)]
     pub words: Vec<(String, String)>,
     /// The noun that numbers stand with.
     pub noun: Option<String>,
     /// `true` for numbers of pages of 4 KiB, which are shown as sizes too.
-    #[serde(default)]
     pub pages: bool,
     /// Smallest and largest number.
     pub range: Option<(u64, u64)>,
     /// `true` if the larger numbers are left out where one was refused.
-    #[serde(default)]
     pub ends: bool,
 }
 
 impl Dimension {
-    /// Checks that a value is one of the dimension.
-    ///
-    /// # Errors
-    ///
-    /// When it is not.
-    pub fn check(&self, value: &Coordinate) -> Result<()> {
+    /// The place of a value among those with words.
+    fn place(&self, value: &Coordinate) -> Option<usize> {
         let text = value.to_string();
-        let is_known = self.words.is_empty() || self.words.iter().any(|(name, _)| *name == text);
-        ensure!(is_known, "'{text}' is no value of '{}'", self.name);
+        self.words.iter().position(|(name, _)| *name == text)
+    }
+
+    /// Checks that a value is one of the dimension.
+    pub fn check(&self, value: &Coordinate) -> Result<()> {
+        let is_known = self.words.is_empty() || self.place(value).is_some();
+        ensure!(is_known, "'{value}' is no value of '{}'", self.name);
         Ok(())
     }
 
     /// The words of a value; the value itself where there are none.
-    #[must_use]
     pub fn words(&self, value: &Coordinate) -> String {
-        if let (Coordinate::Number(number), Some(noun)) = (value, &self.noun) {
-            return format!("{number} {}", plural(noun, *number));
+        match (value, &self.noun) {
+            (Coordinate::Number(number), Some(noun)) => {
+                format!("{number} {}", plural(noun, *number))
+            }
+            _ => {
+                self.place(value).map_or_else(|| value.to_string(), |own| self.words[own].1.clone())
+            }
         }
-        let text = value.to_string();
-        let own = self.words.iter().find(|(name, _)| *name == text);
-        own.map_or(text, |(_, words)| words.clone())
     }
 
-    /// The place of a value among all.
-    #[must_use]
     pub fn order(&self, value: &Coordinate) -> (usize, Coordinate) {
-        let text = value.to_string();
-        let place = self.words.iter().position(|(name, _)| *name == text);
-        (place.unwrap_or(0), value.clone())
+        (self.place(value).unwrap_or(0), value.clone())
     }
 }
 
@@ -126,15 +115,11 @@ pub struct PointMetric {
     pub zero: bool,
 }
 
-/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PointUnit {
-    /// Nanoseconds.
     Ns,
-    /// KiB.
     Kib,
-    /// A plain number.
     Count,
     /// A number each second.
     Rate,
@@ -146,7 +131,6 @@ pub enum PointUnit {
 
 impl PointUnit {
     /// Names of the parts; one without a name for a plain number.
-    #[must_use]
     pub fn parts(self) -> &'static [&'static str] {
         match self {
             Self::Tail => &[".calls", ".p50_ns", ".p99_ns", ".p999_ns", ".max_ns"],
@@ -155,8 +139,6 @@ impl PointUnit {
         }
     }
 
-    /// How a part is shown.
-    #[must_use]
     pub fn shown(self, part: &str) -> Shown {
         match self {
             _ if part.ends_with("_ns") => Shown::Time,
@@ -174,7 +156,6 @@ impl PointUnit {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Shown {
-    /// As a time given in ns.
     #[default]
     Time,
     /// As a time in two digits.
@@ -185,21 +166,17 @@ pub enum Shown {
     Count,
     /// With a digit after the point.
     Digit,
-    /// As KiB.
     Kib,
     /// A size in KiB in the unit that fits.
     Size,
     /// Bytes in the unit that fits.
     Bytes,
-    /// As a percentage.
     Percent,
     /// As a percentage with a digit after the point.
     Share,
-    /// As so many times.
     Factor,
     /// A ratio with its interval.
     Ratio,
-    /// As so many a second.
     Rate,
     /// The value of a dimension in words.
     Words,
@@ -208,25 +185,21 @@ pub enum Shown {
 }
 
 /// A column of a table, a bar of a chart.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PointColumn {
     /// The text above it.
     pub heading: String,
     /// A metric, a dimension or an expression of them with `+ - * / ( )`.
     pub value: String,
-    /// How it is shown.
-    #[serde(default)]
     pub shown: Shown,
     /// A ratio to the same value, or to this one, of the row that `against` names, over all pairs
     /// of samples of the same process.
     pub over: Option<String>,
     /// `true` if the other row has to have the same strategy.
-    #[serde(default)]
     pub same: bool,
 }
 
-/// A table of points.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PointTable {
@@ -255,11 +228,9 @@ pub struct PointTable {
     pub by: Option<String>,
     /// The row of the same engine that ratios are against: its values.
     pub against: Place,
-    /// The columns.
     pub columns: Vec<PointColumn>,
 }
 
-/// A row of a chart.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointRow {
@@ -268,7 +239,6 @@ pub struct PointRow {
     /// The executor, written as engine and strategy with `_` between.
     #[serde(deserialize_with = "data::executor")]
     pub executor: Executor,
-    /// Its other values.
     #[serde(default, rename = "where")]
     pub place: Place,
     /// `true` for half of the colour's strength.
@@ -297,17 +267,13 @@ pub struct PointGroup {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PointChart {
-    /// Its heading.
     pub title: String,
-    /// The text at its axis.
     pub axis: String,
-    /// The note below it.
     pub note: String,
     /// `true` for the short page; the detailed page of the experiment otherwise.
     pub summary: bool,
     /// Of points that differ in this dimension alone, only that with the largest number.
     pub largest: Option<String>,
-    /// As in a table.
     pub beside: Vec<String>,
     /// Only points with these values.
     #[serde(rename = "where")]
@@ -317,15 +283,12 @@ pub struct PointChart {
     /// Bars of each row instead of panels, the second in half of the colour's strength; the
     /// headings are the legend.
     pub bars: Vec<PointColumn>,
-    /// The rows of bars.
     pub rows: Vec<PointRow>,
     /// Groups of rows; one group when left out.
     pub groups: Vec<PointGroup>,
-    /// Executors of lines.
     pub lines: Vec<String>,
     /// The dimension of the horizontal axis of lines.
     pub over: Option<String>,
-    /// The metric of the lines.
     pub value: Option<String>,
     /// The text at the vertical axis of lines.
     pub vertical: String,
@@ -353,7 +316,6 @@ pub enum SentenceRow {
     Shown(usize),
     /// The first of all in the order of the chart.
     Best,
-    /// The last of all.
     Last,
     /// The nearest one whose half is below one half.
     Below,
@@ -368,7 +330,6 @@ pub enum SentencePart<'a> {
     Few,
     /// The number of all rows.
     Rows,
-    /// A value of a row.
     Value(SentenceRow, &'a str, Shown),
     /// The ratio of a value of one shown row to a value of another: indices and names.
     Ratio([usize; 2], [&'a str; 2], Shown),
@@ -376,10 +337,7 @@ pub enum SentencePart<'a> {
 
 impl<'a> SentencePart<'a> {
     /// Reads a part without its braces.
-    ///
-    /// # Errors
-    ///
-    /// When it names no row or no way to show a value.
+    /// Fails when it names no row or no way to show a value.
     pub fn parse(text: &'a str) -> Result<Self> {
         let (value, shown) = text.split_once('|').unwrap_or((text, "words"));
         let shown: Shown =
@@ -407,17 +365,13 @@ impl<'a> SentencePart<'a> {
 }
 
 /// The folder of the declarations in the project: `benches/experiments`.
-#[must_use]
 pub fn experiments_folder() -> PathBuf {
     files::project("benches/experiments")
 }
 
 impl Experiment {
     /// Every experiment of a folder, by name; none where there is no folder.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be read or is wrong; the message names it.
+    /// Fails when a file cannot be read or is wrong; the message names it.
     pub fn all(folder: impl Into<FilePath>) -> Result<Vec<Self>> {
         let folder = folder.into();
         if !folder.exists() {
@@ -427,10 +381,7 @@ impl Experiment {
     }
 
     /// Reads a declaration.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or is wrong; the message names it.
+    /// Fails when the file cannot be read or is wrong; the message names it.
     pub fn load(place: impl Into<FilePath>) -> Result<Self> {
         let place = place.into();
         let own: Self = data::read(&place, "the experiment")?;
@@ -440,14 +391,11 @@ impl Experiment {
         Ok(own)
     }
 
-    /// A dimension by name.
-    #[must_use]
     pub fn dimension(&self, name: &str) -> Option<&Dimension> {
         self.dimensions.iter().find(|dimension| dimension.name == name)
     }
 
     /// The metric that a name of a value belongs to.
-    #[must_use]
     pub fn metric(&self, value: &str) -> Option<&PointMetric> {
         let has = |(name, metric): &(&String, &PointMetric)| {
             let rest = value.strip_prefix(name.as_str());
@@ -457,7 +405,6 @@ impl Experiment {
     }
 
     /// The values of a place in words, in the order of the dimensions.
-    #[must_use]
     pub fn in_words(&self, place: &Place) -> String {
         let words = self
             .dimensions
@@ -467,7 +414,6 @@ impl Experiment {
     }
 
     /// The order of places: by their values, the first dimension first, as words are declared.
-    #[must_use]
     pub fn order(&self, place: &Place) -> Vec<Option<(usize, Coordinate)>> {
         let of = |dimension: &Dimension| Some(dimension.order(place.get(&dimension.name)?));
         self.dimensions.iter().map(of).collect()

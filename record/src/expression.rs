@@ -8,7 +8,6 @@ const DEEPEST: usize = 32;
 /// The number that an expression gives, with interval and mark where it is a single metric.
 ///
 /// `None` where a name has no value or the result is not finite.
-#[must_use]
 pub fn evaluate(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<Estimate> {
     parsed(text, value).filter(|result| result.median.is_finite())
 }

@@ -4,23 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use touchstone_executor::Strategy;
 
-/// A check.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumIter,
-    strum::EnumString,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumIter, strum::EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub enum Check {
     /// The test scripts of the specification.
@@ -37,7 +23,6 @@ pub enum Check {
 
 /// A reason without the place that engines name at its end: ` (at offset 0x1f)`. Refusals that
 /// differ in nothing else are one.
-#[must_use]
 pub fn without_offset(reason: &str) -> &str {
     match reason.rsplit_once(" (at offset ") {
         Some((before, place)) if place.strip_suffix(')').is_some_and(|at| !at.contains(' ')) => {
@@ -50,7 +35,6 @@ pub fn without_offset(reason: &str) -> &str {
 /// A finding of a check about one thing on one executor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The check.
     pub check: Check,
     /// The subject: a script, a kind of state, an attack, a scenario.
     pub name: String,
@@ -59,7 +43,6 @@ pub struct Finding {
     /// The strategy, if the finding concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// The number of tries by outcome.
     pub counts: BTreeMap<Outcome, u64>,
     /// The cause, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,8 +53,6 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The number of tries with an outcome.
-    #[must_use]
     pub fn number(&self, outcome: Outcome) -> u64 {
         self.counts.get(&outcome).copied().unwrap_or_default()
     }

@@ -16,11 +16,8 @@ pub struct Header {
     pub run: String,
     /// When it began, RFC 3339 in UTC.
     pub started_at: String,
-    /// The machine it ran on.
     pub machine: Machine,
-    /// The tools that built the binary.
     pub tools: Tools,
-    /// How it was sampled.
     pub sampling: Sampling,
     /// The engines of the build, by their names.
     pub engines: BTreeMap<String, EngineFacts>,
@@ -35,7 +32,6 @@ pub struct Header {
 impl Header {
     /// `true` if a run was made on the same machine by the same build as another one, which an
     /// interrupted run needs to go on. A build without a digest is no other one's.
-    #[must_use]
     pub fn is_of_build(&self, other: &Self) -> bool {
         self.machine == other.machine
             && !self.tools.binary.is_empty()
@@ -63,9 +59,7 @@ pub struct Machine {
     pub siblings: Vec<String>,
     /// Main memory, KiB.
     pub memory_kib: u64,
-    /// Kernel release.
     pub kernel: String,
-    /// Name of the distribution.
     pub os: String,
     /// `true` if the kernel answers `PAGEMAP_SCAN` (Linux 6.7 or newer).
     pub pagemap_scan: bool,
@@ -78,7 +72,6 @@ pub struct Machine {
 
 impl Machine {
     /// Name of the processor without trademark signs, family and model, for charts.
-    #[must_use]
     pub fn short_cpu(&self) -> String {
         let name = self.cpu.split(" (family").next().unwrap_or_default().to_owned();
         let marks = ["(R)", "(TM)", " CPU", " Processor"];
@@ -119,8 +112,6 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// For a run that takes no samples.
-    #[must_use]
     pub fn untimed(name: &str, seed: u64) -> Self {
         Self { name: name.to_owned(), seed, processes: 1, ..Self::default() }
     }
@@ -131,7 +122,6 @@ impl Sampling {
 pub struct EngineFacts {
     /// Version of the linked runtime, as it reports itself.
     pub version: String,
-    /// How it executes guests.
     pub execution: Execution,
     /// The engine that executes guest code in the same way, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,9 +131,7 @@ pub struct EngineFacts {
 /// A case on a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkFacts {
-    /// The case.
     pub case: String,
-    /// The guest.
     pub guest: String,
     /// SHA-256 of the guest's bytes as they lie on disk, hexadecimal; of a guest with libraries,
     /// of the linked module.
@@ -166,7 +154,6 @@ pub struct WorkFacts {
 /// A pre-initialised guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitFacts {
-    /// The export that ran.
     pub export: String,
     /// SHA-256 of the module afterwards, hexadecimal: the bytes that the engines got.
     pub sha256: String,

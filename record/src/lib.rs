@@ -7,6 +7,8 @@
 //! The crate also has what the instrument and the report share: [`files`], [`data`] files,
 //! [`terminal`] output, [`escape`]d text, and the verdicts of comparisons ([`compare`]).
 
+#![allow(missing_docs, reason = "an internal crate: many fields need no comment beside their name")]
+
 mod book;
 mod check;
 pub mod compare;
@@ -49,6 +51,6 @@ pub use preference::preference;
 pub use refusal::{Refusal, Refusals, Status, worst};
 pub use sample::{Sample, Samples};
 pub use store::{
-    BENCH, CHECKS, COUNTS, Loaded, PEERS, RecordFile, Replacement, Run, SWAPS, Sink, Skipped,
-    default_path, load, newest, output_path,
+    BENCH, CHECKS, COUNTS, Loaded, PEERS, RecordFile, Run, SWAPS, Sink, Skipped, default_path,
+    load, newest, output_path,
 };

@@ -13,19 +13,14 @@ use touchstone_executor::Strategy;
 pub enum Line {
     /// A run begins; all lines up to the next header belong to it.
     Run(Box<Header>),
-    /// The setup of an executor on a guest.
     Setup(Setup),
-    /// The measurements of a cell in one process.
     Observations(Observations),
     /// A combination that is not measured, with the reason.
     Refusal(Refusal),
-    /// Subject and baseline, timed in turns.
     Comparison(Box<Comparison>),
     /// The counts of a case on a guest, equal for all executors.
     Count(Count),
-    /// A finding of a check.
     Finding(Box<Finding>),
-    /// The values of an experiment at a place.
     Point(Box<super::Point>),
 }
 
@@ -45,12 +40,9 @@ pub struct CellKey {
     pub threads: usize,
 }
 
-/// An engine under a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Executor {
-    /// The engine.
     pub engine: String,
-    /// The strategy.
     pub strategy: Strategy,
 }
 
@@ -76,8 +68,6 @@ impl FromStr for Executor {
 }
 
 impl Executor {
-    /// The cell of a case on a guest.
-    #[must_use]
     pub fn cell(&self, case: &str, guest: &str, threads: usize) -> CellKey {
         CellKey {
             case: case.to_owned(),
@@ -91,25 +81,21 @@ impl Executor {
 
 impl CellKey {
     /// Engine and strategy.
-    #[must_use]
     pub fn executor(&self) -> Executor {
         Executor { engine: self.engine.clone(), strategy: self.strategy }
     }
 
     /// First part of the name if the case has no title on the guest: `<case>_from_<guest>`.
-    #[must_use]
     pub fn work(&self) -> String {
         format!("{}_from_{}", self.case, self.guest)
     }
 
     /// Second part of the name: `<engine>_<strategy>/<N>_threads`.
-    #[must_use]
     pub fn function(&self) -> String {
         format!("{}/{}_threads", self.executor(), self.threads)
     }
 
     /// The full name for filters, with the title of the case if it has one.
-    #[must_use]
     pub fn name(&self, title: Option<&str>) -> String {
         match title {
             Some(title) => format!("{title}/{}", self.function()),
@@ -121,10 +107,8 @@ impl CellKey {
 /// The effective setup of an executor on a guest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// The executor.
     #[serde(flatten)]
     pub executor: Executor,
-    /// The guest.
     pub guest: String,
     /// How Touchstone implements the strategy, if the runtime does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,28 +118,22 @@ pub struct Setup {
     pub effective: BTreeMap<String, Option<String>>,
 }
 
-/// The measurements of a cell in one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observations {
-    /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
     /// Number of the process within the run, from 0.
     pub process: u32,
-    /// The samples of each metric.
     pub metrics: BTreeMap<Metric, Samples>,
 }
 
 /// The counts of a case on a guest, equal for all executors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Count {
-    /// The case.
     pub case: String,
-    /// The guest.
     pub guest: String,
     /// SHA-256 of the guest's bytes.
     pub guest_sha256: String,
-    /// The counts.
     pub metrics: BTreeMap<Metric, u64>,
     /// The engines that counted, all with the same result.
     pub counted_by: Vec<String>,

@@ -3,28 +3,15 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
     Nanoseconds,
-    /// Bytes.
     Bytes,
-    /// A plain number.
     Count,
 }
 
-/// How often a metric is observed in a process.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Observed {
-    /// Repeatedly: interference matters, and an interval can be given.
-    Sampled,
-    /// Once.
-    Once,
-}
-
 macro_rules! metrics {
-    ($($(#[$doc:meta])* $metric:ident = $name:literal, $unit:ident, $observed:ident;)*) => {
+    ($($(#[$doc:meta])* $metric:ident = $name:literal, $unit:ident, $is_sampled:ident;)*) => {
         /// A metric. Less is better for all of them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -36,66 +23,67 @@ macro_rules! metrics {
             /// Every metric.
             pub const ALL: &[Self] = &[$(Self::$metric,)*];
 
-            /// Its name in tables, its unit, and how often it is observed.
-            fn facts(self) -> (&'static str, Unit, Observed) {
+            /// Its name in tables, its unit, and `true` if it is sampled.
+            fn facts(self) -> (&'static str, Unit, bool) {
                 match self {
-                    $(Self::$metric => ($name, Unit::$unit, Observed::$observed),)*
+                    $(Self::$metric => ($name, Unit::$unit, $is_sampled),)*
                 }
             }
         }
     };
 }
 
+/// Repeatedly in each process: interference matters, and an interval can be given.
+const SAMPLED: bool = true;
+/// Once in a process.
+const ONCE: bool = false;
+
 metrics! {
     /// One call on a clean instance, ns of each thread.
-    Call = "call", Nanoseconds, Sampled;
+    Call = "call", Nanoseconds, SAMPLED;
     /// The same call on an instance that made it before and was not reset.
-    WarmCall = "warm call", Nanoseconds, Sampled;
+    WarmCall = "warm call", Nanoseconds, SAMPLED;
     /// A warm call that takes the same input and does nothing with it.
-    WarmTake = "warm call that only takes the input", Nanoseconds, Sampled;
+    WarmTake = "warm call that only takes the input", Nanoseconds, SAMPLED;
     /// Time to a clean instance.
-    Prepare = "prepare", Nanoseconds, Sampled;
+    Prepare = "prepare", Nanoseconds, SAMPLED;
     /// Placing the input, running the export, fetching the output.
-    Invoke = "invoke", Nanoseconds, Sampled;
+    Invoke = "invoke", Nanoseconds, SAMPLED;
     /// Returning, dropping or resetting the instance.
-    Finish = "finish", Nanoseconds, Sampled;
+    Finish = "finish", Nanoseconds, SAMPLED;
     /// From WebAssembly bytes to artifact.
-    Compile = "compile", Nanoseconds, Once;
+    Compile = "compile", Nanoseconds, ONCE;
     /// From artifact to a module that can be instantiated.
-    Load = "load", Nanoseconds, Once;
+    Load = "load", Nanoseconds, ONCE;
     /// A new instance and its first call.
-    FirstCall = "first call", Nanoseconds, Once;
+    FirstCall = "first call", Nanoseconds, ONCE;
     /// Minor page faults of the calling thread in one call.
-    PageFaults = "page faults", Count, Once;
+    PageFaults = "page faults", Count, ONCE;
     /// Size of the artifact.
-    ArtifactBytes = "artifact bytes", Bytes, Once;
+    ArtifactBytes = "artifact bytes", Bytes, ONCE;
     /// System calls of the calling thread in one call.
-    SystemCalls = "system calls", Count, Once;
+    SystemCalls = "system calls", Count, ONCE;
     /// Signals that the calling thread received in one call.
-    Signals = "signals", Count, Once;
+    Signals = "signals", Count, ONCE;
     /// WebAssembly operators that the guest executes in one call.
-    Operators = "operators", Count, Once;
+    Operators = "operators", Count, ONCE;
     /// The same in a second call on an instance that was not reset.
-    WarmOperators = "operators of a second call", Count, Once;
+    WarmOperators = "operators of a second call", Count, ONCE;
     /// Size of the guest's module.
-    GuestBytes = "guest bytes", Bytes, Once;
+    GuestBytes = "guest bytes", Bytes, ONCE;
 }
 
 impl Metric {
-    /// Its unit.
-    #[must_use]
     pub fn unit(self) -> Unit {
         self.facts().1
     }
 
     /// `true` if it is sampled repeatedly in every process. The others are observed once.
-    #[must_use]
     pub fn is_sampled(self) -> bool {
-        self.facts().2 == Observed::Sampled
+        self.facts().2
     }
 
     /// The name in tables, in the words of the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.facts().0
     }

@@ -13,7 +13,6 @@ pub const PAGE: u64 = 4096;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// The experiment.
     #[serde(deserialize_with = "name")]
     pub experiment: String,
     /// The value of each dimension.
@@ -59,23 +58,17 @@ fn is_zero(process: &u32) -> bool {
     *process == 0
 }
 
-/// The reason why a point was not measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointRefusal {
-    /// The kind of refusal.
     pub status: Status,
-    /// The reason.
     pub reason: String,
 }
 
-/// The value of a dimension.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Coordinate {
-    /// A number.
     Number(u64),
-    /// A name.
     Text(String),
 }
 
@@ -135,49 +128,35 @@ impl TryFrom<BTreeMap<String, Coordinate>> for Place {
 
 impl Place {
     /// The place of an executor, without other dimensions.
-    #[must_use]
     pub fn of(executor: &Executor) -> Self {
         Self::default().at(executor)
     }
 
     /// The same place with an executor.
-    #[must_use]
     pub fn at(&self, executor: &Executor) -> Self {
         let place = self.clone().with("engine", executor.engine.as_str());
         place.with("strategy", executor.strategy.to_string().as_str())
     }
 
-    /// The same place with another value of a dimension.
-    #[must_use]
     pub fn with(mut self, dimension: &str, value: impl Into<Coordinate>) -> Self {
         self.0.insert(dimension.to_owned(), value.into());
         self
     }
 
-    /// The same place without some dimensions.
-    #[must_use]
-    pub fn without<'a>(&self, dimensions: impl IntoIterator<Item = &'a String>) -> Self {
+    pub fn without(&self, dimensions: impl IntoIterator<Item: AsRef<str>>) -> Self {
         let mut place = self.clone();
-        for dimension in dimensions {
-            place.0.remove(dimension);
-        }
+        dimensions.into_iter().for_each(|own| drop(place.0.remove(own.as_ref())));
         place
     }
 
-    /// The same place without the executor.
-    #[must_use]
     pub fn without_executor(&self) -> Self {
-        self.without(&EXECUTOR.map(str::to_owned))
+        self.without(EXECUTOR)
     }
 
-    /// The value of a dimension.
-    #[must_use]
     pub fn get(&self, dimension: &str) -> Option<&Coordinate> {
         self.0.get(dimension)
     }
 
-    /// The value of a dimension of numbers.
-    #[must_use]
     pub fn number(&self, dimension: &str) -> Option<u64> {
         match self.get(dimension)? {
             Coordinate::Number(number) => Some(*number),
@@ -185,8 +164,6 @@ impl Place {
         }
     }
 
-    /// The value of a dimension of names.
-    #[must_use]
     pub fn text(&self, dimension: &str) -> Option<&str> {
         match self.get(dimension)? {
             Coordinate::Text(text) => Some(text),
@@ -194,20 +171,16 @@ impl Place {
         }
     }
 
-    /// The executor.
-    #[must_use]
     pub fn executor(&self) -> Option<Executor> {
         let (engine, strategy) = (self.text("engine")?, self.text("strategy")?);
         Some(Executor { engine: engine.to_owned(), strategy: strategy.parse().ok()? })
     }
 
     /// `true` if this place has each value of another one.
-    #[must_use]
     pub fn has(&self, other: &Self) -> bool {
         other.0.iter().all(|(dimension, value)| self.0.get(dimension) == Some(value))
     }
 
-    /// The dimensions with their values, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Coordinate)> {
         self.0.iter().map(|(dimension, value)| (dimension.as_str(), value))
     }
@@ -227,70 +200,54 @@ impl fmt::Display for Place {
     }
 }
 
-/// Quantiles of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// Calls.
     pub calls: u64,
-    /// Median, ns.
     pub p50_ns: u64,
-    /// 99th percentile, ns.
     pub p99_ns: u64,
-    /// 99.9th percentile, ns.
     pub p999_ns: u64,
-    /// The longest, ns.
     pub max_ns: u64,
 }
 
 /// Memory and mappings of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Resident memory, KiB.
     pub rss_kib: u64,
     /// Proportional memory, KiB: pages that other processes or mappings share count in part.
     pub pss_kib: u64,
-    /// Page tables, KiB.
     pub page_tables_kib: u64,
     /// Mappings (lines of `/proc/self/maps`).
     pub mappings: u64,
 }
 
 impl Point {
-    /// A point without values.
-    #[must_use]
     pub fn new(experiment: &str, place: Place, process: u32) -> Self {
         let experiment = experiment.to_owned();
         Self { experiment, place, process, values: BTreeMap::new(), refused: None }
     }
 
     /// With the value of a metric that is observed once.
-    #[must_use]
-    pub fn value(self, metric: &str, value: impl IntoValue) -> Self {
-        self.samples(metric, Samples(vec![Sample::single(value.into_value())]))
+    pub fn value(self, metric: &str, value: f64) -> Self {
+        self.samples(metric, Samples(vec![Sample::single(value)]))
     }
 
     /// With the values of metrics that are observed once.
-    #[must_use]
     pub fn values<'a>(self, values: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
-        values.into_iter().fold(self, |point, (name, value)| point.value(name, value))
+        values.into_iter().fold(self, |point, (name, value)| point.value(name, value as f64))
     }
 
-    /// With the samples of a metric.
-    #[must_use]
     pub fn samples(mut self, metric: &str, samples: Samples) -> Self {
         self.values.insert(metric.to_owned(), samples);
         self
     }
 
     /// With quantiles, each a metric: `<name>.p50_ns`, …
-    #[must_use]
     pub fn tail(self, name: &str, tail: Tail) -> Self {
         let Tail { calls, p50_ns, p99_ns, p999_ns, max_ns } = tail;
         self.parts(name, PointUnit::Tail, &[calls, p50_ns, p99_ns, p999_ns, max_ns])
     }
 
     /// With memory and mappings of a process, each a metric: `<name>.pss_kib`, …
-    #[must_use]
     pub fn footprint(self, name: &str, footprint: Footprint) -> Self {
         let Footprint { rss_kib, pss_kib, page_tables_kib, mappings } = footprint;
         self.parts(name, PointUnit::Footprint, &[rss_kib, pss_kib, page_tables_kib, mappings])
@@ -298,40 +255,20 @@ impl Point {
 
     fn parts(self, name: &str, unit: PointUnit, values: &[u64]) -> Self {
         let parts = unit.parts().iter().zip(values);
-        parts.fold(self, |point, (part, value)| point.value(&format!("{name}{part}"), *value))
+        parts
+            .fold(self, |point, (part, value)| point.value(&format!("{name}{part}"), *value as f64))
     }
 
     /// With the reason why it was not measured, or not to its end.
-    #[must_use]
     pub fn refused(self, status: Status, reason: String) -> Self {
         Self { refused: Some(PointRefusal { status, reason }), ..self }
-    }
-}
-
-/// A number that a metric can have.
-pub trait IntoValue {
-    /// The number.
-    fn into_value(self) -> f64;
-}
-
-impl IntoValue for u64 {
-    fn into_value(self) -> f64 {
-        self as f64
-    }
-}
-
-impl IntoValue for f64 {
-    fn into_value(self) -> f64 {
-        self
     }
 }
 
 /// The points of a place, process by process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
-    /// The place.
     pub place: Place,
-    /// The points of each process.
     pub processes: Vec<Point>,
 }
 
@@ -346,26 +283,21 @@ impl Points {
         self.measured().filter_map(move |point| Some((point.process, point.values.get(metric)?)))
     }
 
-    /// Every value of a metric.
-    #[must_use]
     pub fn values(&self, metric: &str) -> Vec<f64> {
         self.samples(metric).flat_map(|(_, own)| own.0.iter().map(Sample::per_call)).collect()
     }
 
     /// The estimate of a metric that is sampled in each process.
-    #[must_use]
     pub fn sampled(&self, metric: &str) -> Option<Estimate> {
         estimate::of_processes(&self.samples(metric).map(|(_, own)| own).collect::<Vec<_>>())
     }
 
     /// The median of all values of a metric, without an interval.
-    #[must_use]
     pub fn median(&self, metric: &str) -> Option<Estimate> {
         estimate::of_values(&self.values(metric)).map(|own| Estimate { interval: None, ..own })
     }
 
     /// The reason why a process did not measure it.
-    #[must_use]
     pub fn refusal(&self) -> Option<(&PointRefusal, &Point)> {
         self.processes.iter().find_map(|point| Some((point.refused.as_ref()?, point)))
     }
@@ -390,8 +322,6 @@ impl PointBook {
         processes.push(point);
     }
 
-    /// The points of a place.
-    #[must_use]
     pub fn get(&self, place: &Place) -> Option<&Points> {
         self.all.get(*self.places.get(place)?)
     }
@@ -423,7 +353,7 @@ mod tests {
     fn a_point_is_one_line_and_is_read_back() {
         let place = Place::of(&executor()).with("pages", 16_u64).with("drift", "same");
         let tail = Tail { calls: 5, p50_ns: 1, p99_ns: 2, p999_ns: 3, max_ns: 4 };
-        let point = Point::new("some", place, 1).value("made", 7_u64).tail("calls", tail);
+        let point = Point::new("some", place, 1).value("made", 7.0).tail("calls", tail);
         let point = point.samples("call", Samples(vec![Sample::single(7.0); 2]));
         let line = Line::Point(Box::new(point.refused(Status::Failed, "no memory".to_owned())));
         let text = serde_json::to_string(&line).unwrap();
@@ -463,14 +393,14 @@ mod tests {
         let mut book = PointBook::default();
         let place = Place::of(&executor());
         let point =
-            |process, made: u64| Point::new("some", place.clone(), process).value("made", made);
-        let refused = |process| point(process, 9).refused(Status::Failed, "ended".to_owned());
+            |process, made: f64| Point::new("some", place.clone(), process).value("made", made);
+        let refused = |process| point(process, 9.0).refused(Status::Failed, "ended".to_owned());
         book.add(refused(0));
         assert_eq!((book.measured().count(), book.refused().count()), (0, 1));
-        book.add(point(1, 5));
+        book.add(point(1, 5.0));
         assert_eq!((book.measured().count(), book.refused().count()), (1, 1));
         assert_eq!(book.get(&place).unwrap().values("made"), [5.0]);
-        book.add(point(0, 7));
+        book.add(point(0, 7.0));
         assert_eq!((book.measured().count(), book.refused().count()), (1, 0));
     }
 

@@ -5,7 +5,6 @@ use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
 /// Place of a strategy in the order of expected speed, fastest first. No two strategies have the
 /// same place. In-process code comes directly before the precompiled variant, whose calls are as
 /// fast.
-#[must_use]
 pub fn preference(strategy: Strategy) -> u16 {
     let way = (strategy.instance, strategy.memory, strategy.pooled);
     let found = BY_PREFERENCE.iter().position(|known| *known == way);

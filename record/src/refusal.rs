@@ -2,7 +2,6 @@
 
 use super::CellKey;
 use serde::{Deserialize, Serialize, Serializer};
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use touchstone_executor::Strategy;
@@ -10,10 +9,10 @@ use touchstone_executor::Strategy;
 /// Most bytes of a reason in a record file. Reasons quote guests, whose messages have any length.
 const LONGEST_REASON: usize = 16 << 10;
 
-/// The reason why something is not measured.
+/// The reason why something is not measured. The order of refusals is that of their fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(test), derive(PartialOrd, Ord))]
 pub struct Refusal {
-    /// The engine.
     pub engine: String,
     /// The strategy; `None` if the reason holds for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,9 +26,8 @@ pub struct Refusal {
     /// Threads; `None` if the reason holds for any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// The kind of refusal.
     pub status: Status,
-    /// The reason. A record file holds at most 16 KiB of it.
+    /// A record file holds at most 16 KiB of it.
     #[serde(serialize_with = "shortened")]
     pub reason: String,
 }
@@ -61,13 +59,11 @@ pub enum Status {
 
 impl Status {
     /// `true` for a failure; otherwise it was left out on purpose.
-    #[must_use]
     pub fn is_failure(self) -> bool {
         self.is_wrong() || self == Self::Failed
     }
 
     /// `true` if the guest did something else than its case expects.
-    #[must_use]
     pub fn is_wrong(self) -> bool {
         matches!(self, Self::Wrong | Self::Trapped)
     }
@@ -81,34 +77,11 @@ fn shortened<S: Serializer>(reason: &str, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&format_args!("{kept}… ({} bytes more)", reason.len() - kept.len()))
 }
 
-impl Refusal {
-    /// The order: what it concerns, then the status, then the reason.
-    fn key(&self) -> impl Ord {
-        let Self { engine, strategy, guest, case, threads, status, reason } = self;
-        (engine, strategy, guest, case, threads, status, reason)
-    }
-}
-
-impl Ord for Refusal {
-    fn cmp(&self, other: &Self) -> Ordering {
-        #[cfg(test)]
-        tests::COMPARED.set(tests::COMPARED.get() + 1);
-        self.key().cmp(&other.key())
-    }
-}
-
-impl PartialOrd for Refusal {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// Refusals in the order of what they concern, so that those of a cell are found without looking
 /// at all others.
 pub type Refusals = BTreeSet<Refusal>;
 
 /// The worst refusal of a cell: a failure says more than a missing strategy.
-#[must_use]
 pub fn worst<'a>(all: &'a Refusals, cell: &CellKey) -> Option<&'a Refusal> {
     let own = places(cell).filter_map(|place| all.range(place).next_back());
     own.max_by(|a, b| (a.status, a).cmp(&(b.status, b)))
@@ -116,20 +89,12 @@ pub fn worst<'a>(all: &'a Refusals, cell: &CellKey) -> Option<&'a Refusal> {
 
 /// Removes the failures that name a cell with its number of threads.
 pub(super) fn remove_failures(all: &mut Refusals, cell: &CellKey) {
-    for (from, to) in places(cell).filter(|(from, _)| is_of_threads(from)) {
-        let range = (from, to);
-        while let Some(last) = all.range(range.clone()).next_back() {
-            if !last.status.is_failure() {
-                break;
-            }
-            let last = last.clone();
-            all.remove(&last);
-        }
+    let own = places(cell).flat_map(|place| all.range(place));
+    let is_meant = |own: &&Refusal| own.threads.is_some() && own.status.is_failure();
+    let failures: Vec<Refusal> = own.filter(is_meant).cloned().collect();
+    for failure in failures {
+        all.remove(&failure);
     }
-}
-
-fn is_of_threads(from: &Bound<Refusal>) -> bool {
-    matches!(from, Bound::Included(Refusal { threads: Some(_), .. }))
 }
 
 /// The ranges of the refusals that concern a cell: of its strategy or of all, on its guest or on
@@ -160,11 +125,31 @@ pub(super) mod tests {
     use super::*;
     use crate::{Book, Header, Line, Metric, Observations, Sample, Samples};
     use std::cell::Cell;
+    use std::cmp::Ordering;
     use std::collections::BTreeMap;
 
     thread_local! {
         /// Comparisons of refusals on this thread.
         pub(super) static COMPARED: Cell<u64> = const { Cell::new(0) };
+    }
+
+    fn key(of: &Refusal) -> impl Ord {
+        let Refusal { engine, strategy, guest, case, threads, status, reason } = of;
+        (engine, strategy, guest, case, threads, status, reason)
+    }
+
+    /// As derived, and counted.
+    impl Ord for Refusal {
+        fn cmp(&self, other: &Self) -> Ordering {
+            COMPARED.set(COMPARED.get() + 1);
+            key(self).cmp(&key(other))
+        }
+    }
+
+    impl PartialOrd for Refusal {
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
     }
 
     fn cell(case: u32, threads: usize) -> CellKey {

@@ -18,13 +18,10 @@ pub struct Sample {
 
 impl Sample {
     /// One observation of a single thing, such as the size of an artifact.
-    #[must_use]
     pub fn single(total: f64) -> Self {
         Self { calls: 1, total, slowest: 1, clean: true }
     }
 
-    /// The value per call.
-    #[must_use]
     pub fn per_call(&self) -> f64 {
         self.total / self.calls.max(1) as f64
     }
@@ -171,10 +168,6 @@ pub(super) fn clean<'a>(all: usize, noisy: impl IntoIterator<Item = &'a usize>) 
 }
 
 /// Checks that a list names samples or rounds, each once and in their order.
-///
-/// # Errors
-///
-/// When it does not.
 pub(super) fn check_noisy(all: usize, noisy: &[usize]) -> Result<(), String> {
     let is_below = noisy.last().is_none_or(|last| *last < all);
     if is_below && noisy.is_sorted_by(|a, b| a < b) {

@@ -1,10 +1,9 @@
 //! Reading and appending record files.
 
 use super::check::Names;
-use super::{Book, Header, Line, SCHEMA};
+use super::{Book, Header, Line};
 use crate::files::{self, FilePath, read_whole, without_mark};
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use serde_json::Value;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -12,14 +11,12 @@ use std::path::{Path, PathBuf};
 use touchstone_executor::text::{abridged, line};
 
 /// A file of the project's `records` folder.
-#[must_use]
 pub fn default_path(name: &str) -> PathBuf {
     files::project("records").join(name)
 }
 
 /// Where a measurement of the whole of something goes: the project's records, which it replaces. A
 /// part goes to a file of the same name in `target`, so that the records stay whole.
-#[must_use]
 pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
     match is_whole {
         true => default_path(name),
@@ -44,25 +41,19 @@ pub type Run = (Header, Vec<Line>);
 /// A record file's content: its runs, the newest last.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// Each header with the lines below it.
     pub runs: Vec<Run>,
-    /// The lines that were skipped.
     pub skipped: Vec<Skipped>,
 }
 
 impl Loaded {
     /// The newest run, indexed. `None` if there is none.
-    #[must_use]
     pub fn newest(mut self) -> Option<Book> {
         self.runs.pop().map(|(header, lines)| Book::of(header, lines))
     }
 }
 
 /// The newest run of a record file, which `made_by` makes, and the lines that were skipped.
-///
-/// # Errors
-///
-/// When the file cannot be read, or holds no run that this build can read.
+/// Fails when the file cannot be read, or holds no run that this build can read.
 pub fn newest(path: impl Into<FilePath>, made_by: &str) -> Result<(Book, Vec<Skipped>)> {
     let path = path.into();
     let mut loaded = load(&path)?;
@@ -77,9 +68,7 @@ pub fn newest(path: impl Into<FilePath>, made_by: &str) -> Result<(Book, Vec<Ski
 /// A skipped line, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Line number, from 1.
     pub line: usize,
-    /// The fault.
     pub reason: String,
 }
 
@@ -89,67 +78,43 @@ const REASON: usize = 300;
 /// Reads a record file. [Hostile](touchstone_executor::text::is_hostile) characters of texts are
 /// replaced. A damaged line (cut off by a kill, written by another
 /// version, edited by hand) is skipped and reported.
-///
-/// # Errors
-///
-/// When the file is missing or cannot be read.
+/// Fails when the file is missing or cannot be read.
 pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
     let path = path.into();
     let content = read_whole(&path)
         .with_context(|| format!("cannot read records from {path}; `make bench` makes them"))?;
     let mut loaded = Loaded::default();
-    // Whether lines belong to a header that was believed.
+    // `true` while lines belong to a header that was believed.
     let mut is_ours = false;
     let mut names = Names::default();
     for (index, bytes) in without_mark(&content).split(|byte| *byte == b'\n').enumerate() {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let mut parsed = harmless(bytes);
-        // A header of another version is reported as such, even if it has other fields.
-        let version = match &parsed {
-            Ok(Line::Run(header)) => Some(header.schema),
-            Ok(_) => None,
-            Err(_) => serde_json::from_slice(bytes).ok().map(|Versioned { schema }| schema),
-        };
-        let mut skip = |reason: String| loaded.skipped.push(Skipped { line: index + 1, reason });
-        if let Some(version) = version.filter(|version| *version != SCHEMA) {
-            is_ours = false;
-            skip(format!("layout version {version} where this build reads {SCHEMA}"));
-            continue;
-        }
-        if let Ok(line) = &parsed
-            && let Some(fault) = names.fault(line, &serde_json::from_slice(bytes)?)
-        {
-            parsed = Err(serde::de::Error::custom(fault));
-        }
-        match parsed {
+        let value = serde_json::from_slice(bytes).map(replaced);
+        let is_header = value.as_ref().is_ok_and(|value| value["kind"] == "run");
+        let reason = match value.map_err(Into::into).and_then(|value| names.read(&value)) {
             Ok(Line::Run(header)) => {
                 is_ours = true;
                 loaded.runs.push((*header, Vec::new()));
+                continue;
             }
-            Ok(line) => match loaded.runs.last_mut() {
-                Some((_, lines)) if is_ours => lines.push(line),
-                _ => skip("there is no header above it that this build reads".to_owned()),
+            Ok(own) => match loaded.runs.last_mut() {
+                Some((_, lines)) if is_ours => {
+                    lines.push(own);
+                    continue;
+                }
+                _ => "there is no header above it that this build reads".to_owned(),
             },
-            Err(error) => skip(line(&abridged(&error.to_string(), REASON))),
-        }
+            Err(error) => line(&abridged(&format!("{error:#}"), REASON)),
+        };
+        is_ours &= !is_header;
+        loaded.skipped.push(Skipped { line: index + 1, reason });
     }
     Ok(loaded)
 }
 
-/// A line whose texts have no hostile characters, also in the names of engines and settings.
-fn harmless(bytes: &[u8]) -> serde_json::Result<Line> {
-    let line = serde_json::from_slice(bytes);
-    // Without escapes and in ASCII, there are none.
-    let is_plain = bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\');
-    if is_plain || line.is_err() {
-        return line;
-    }
-    serde_json::from_value(replaced(serde_json::from_slice(bytes)?))
-}
-
-/// A value of JSON with its texts as [`line`].
+/// A value of JSON with its texts as [`line`], also the names of engines and settings.
 fn replaced(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(line(&text)),
@@ -161,26 +126,12 @@ fn replaced(value: Value) -> Value {
     }
 }
 
-/// The fields that headers of all versions have.
-#[derive(Deserialize)]
-struct Versioned {
-    schema: u32,
-}
-
 /// Where the lines of a run go.
 pub trait Sink {
-    /// Stores a line. When this returns, the line is stored.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be stored. Earlier lines stay whole.
+    /// Stores a line. If that fails, earlier lines stay whole.
     fn append(&mut self, line: &Line) -> Result<()>;
 
     /// Stores lines that belong together.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be stored. Earlier lines stay whole.
     fn append_all(&mut self, lines: &[Line]) -> Result<()> {
         lines.iter().try_for_each(|line| self.append(line))
     }
@@ -193,6 +144,8 @@ pub struct RecordFile {
     path: FilePath,
     /// `true` if a kill left half a line at the end.
     was_torn: bool,
+    /// The file that it becomes when it is complete.
+    replaces: Option<PathBuf>,
 }
 
 impl Drop for RecordFile {
@@ -206,10 +159,7 @@ impl Drop for RecordFile {
 impl RecordFile {
     /// Opens or creates the file for appending and locks it. If a kill left half a line at the
     /// end, the line is closed, so that the next record starts on a new line.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be written, or another run holds the file.
+    /// Fails when the folder cannot be written, or another run holds the file.
     pub fn append_to(path: impl Into<FilePath>) -> Result<Self> {
         let path = path.into();
         let mut file = files::append_to(&path)?;
@@ -224,22 +174,82 @@ impl RecordFile {
             }
         }
         let was_torn = close_last_line(&mut file).with_context(|| format!("repairing {path}"))?;
-        Ok(Self { file, path, was_torn })
+        Ok(Self { file, path, was_torn, replaces: None })
     }
 
-    /// Empties the file.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be changed.
-    pub fn clear(&mut self) -> Result<()> {
-        self.file.set_len(0).with_context(|| format!("cannot empty {}", self.path))
+    /// New records of a file, whose old ones stay until [`finish`](Self::finish). They begin with
+    /// none, in a file beside it whose name ends with `.part`. Fails as [`Self::append_to`] does.
+    pub fn replacing(path: &Path) -> Result<Self> {
+        let mut own = Self::part_of(path)?;
+        own.clear()?;
+        Ok(own)
+    }
+
+    /// The same, but the new records begin with what a killed run left: its header and lines,
+    /// `None` if there is no whole run. Half a line at the end is removed. The caller goes on with
+    /// it or clears it.
+    pub fn go_on(path: &Path) -> Result<(Self, Option<Run>)> {
+        let mut own = Self::part_of(path)?;
+        let mut loaded = load(own.path())?;
+        if let ([(_, lines)], [half]) = (&*loaded.runs, &*loaded.skipped)
+            && half.line == 1 + lines.len() + 1
+        {
+            own.keep(half.line - 1)?;
+            own.was_torn = true;
+            loaded.skipped.clear();
+        }
+        let run = loaded.runs.pop().filter(|_| loaded.skipped.is_empty() && loaded.runs.is_empty());
+        Ok((own, run))
+    }
+
+    fn part_of(path: &Path) -> Result<Self> {
+        let folder = files::folder_of(path);
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        // Nobody named this file: it is not written through a link.
+        let name = path.with_added_extension("part");
+        let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;
+        let mut own = Self::append_to(part)?;
+        own.replaces = Some(path.to_owned());
+        Ok(own)
+    }
+
+    /// Empties the file. `true` if there was something in it.
+    pub fn clear(&mut self) -> Result<bool> {
+        let had_some = self.file.metadata().is_ok_and(|file| file.len() > 0);
+        self.file.set_len(0).with_context(|| format!("cannot empty {}", self.path))?;
+        Ok(had_some)
+    }
+
+    /// Keeps the first lines, the header included.
+    pub fn keep(&mut self, lines: usize) -> Result<()> {
+        let content = read_whole(&self.path)?;
+        let length = content.split_inclusive(|byte| *byte == b'\n').take(lines).map(<[u8]>::len);
+        let kept = self.file.set_len(length.sum::<usize>() as u64);
+        kept.with_context(|| format!("cannot cut off the end of {}", self.path))
+    }
+
+    /// `true` if the end of the lines that belong together may be missing, because a kill left half
+    /// a line.
+    pub fn was_torn(&self) -> bool {
+        self.was_torn
     }
 
     /// The file's path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.path.path()
+    }
+
+    /// Ends complete records, and puts them in the place of those that they replace.
+    /// Fails when the file cannot be written to the disk or renamed.
+    pub fn finish(self) -> Result<()> {
+        let Some(path) = &self.replaces else { return Ok(()) };
+        // The last lines may not be there yet.
+        let on_disk = self.file.sync_data().map_err(Into::into);
+        on_disk.and_then(|()| files::rename(&self.path, path)).with_context(|| {
+            let (path, part) = (path.display(), &self.path);
+            format!("cannot replace {path}; the new records are in {part}")
+        })
     }
 }
 
@@ -258,128 +268,16 @@ impl Sink for RecordFile {
             bytes.push(b'\n');
         }
         let end = self.file.metadata().map(|file| file.len());
-        let written = self.file.write_all(&bytes);
-        if let (Err(_), Ok(end)) = (&written, end) {
+        let mut kept = self.file.write_all(&bytes);
+        if let (Err(_), Ok(end)) = (&kept, end) {
             // Nobody else writes here. Where even this fails, the half line is skipped
             // by whoever reads.
             let _ = self.file.set_len(end);
         }
-        let is_quick = |line| matches!(line, &Line::Refusal(_) | &Line::Setup(_));
-        let is_quick = lines.iter().all(is_quick);
-        let kept = if is_quick { written } else { written.and_then(|()| self.file.sync_data()) };
-        kept.with_context(|| format!("cannot append to {}; the records before are kept", self.path))
-    }
-}
-
-/// New records of a file. Those that are there stay as they are until the new ones are complete.
-#[derive(Debug)]
-pub struct Replacement {
-    part: RecordFile,
-    path: PathBuf,
-}
-
-impl Replacement {
-    /// Begins with none, in a file beside it whose name ends with `.part`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`RecordFile::append_to`].
-    pub fn of(path: &Path) -> Result<Self> {
-        let mut own = Self::open(path)?;
-        own.clear()?;
-        Ok(own)
-    }
-
-    /// Begins with what a killed run left in that file: its header and lines, `None` if there is no
-    /// whole run. Half a line at the end is removed. The caller goes on with it or clears it.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`RecordFile::append_to`].
-    pub fn go_on(path: &Path) -> Result<(Self, Option<Run>)> {
-        let mut own = Self::open(path)?;
-        let mut loaded = load(own.part())?;
-        if let ([(_, lines)], [half]) = (&*loaded.runs, &*loaded.skipped)
-            && half.line == 1 + lines.len() + 1
-        {
-            own.keep(half.line - 1)?;
-            own.part.was_torn = true;
-            loaded.skipped.clear();
+        if !lines.iter().all(|line| matches!(line, Line::Refusal(_) | Line::Setup(_))) {
+            kept = kept.and_then(|()| self.file.sync_data());
         }
-        let run = loaded.runs.pop().filter(|_| loaded.skipped.is_empty() && loaded.runs.is_empty());
-        Ok((own, run))
-    }
-
-    /// Removes what there is so far. `true` if that was something.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be changed.
-    pub fn clear(&mut self) -> Result<bool> {
-        let had_some = self.part.file.metadata().is_ok_and(|file| file.len() > 0);
-        self.part.clear()?;
-        Ok(had_some)
-    }
-
-    /// Keeps the first lines of what there is so far, the header included.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or changed.
-    pub fn keep(&mut self, lines: usize) -> Result<()> {
-        let path = &self.part.path;
-        let content = read_whole(path).with_context(|| format!("cannot read {path}"))?;
-        let length = content.split_inclusive(|byte| *byte == b'\n').take(lines).map(<[u8]>::len);
-        let kept = self.part.file.set_len(length.sum::<usize>() as u64);
-        kept.with_context(|| format!("cannot cut off the end of {path}"))
-    }
-
-    /// `true` if the end of the lines that belong together may be missing, because a kill left half
-    /// a line.
-    #[must_use]
-    pub fn was_torn(&self) -> bool {
-        self.part.was_torn
-    }
-
-    fn open(path: &Path) -> Result<Self> {
-        let folder = files::folder_of(path);
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        // Nobody named this file: it is not written through a link.
-        let name = path.with_added_extension("part");
-        let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;
-        Ok(Self { part: RecordFile::append_to(part)?, path: path.to_owned() })
-    }
-
-    /// The file with what there is so far.
-    #[must_use]
-    pub fn part(&self) -> &Path {
-        self.part.path()
-    }
-
-    /// They are complete: puts them in the place of the old ones.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written to the disk or renamed.
-    pub fn finish(self) -> Result<()> {
-        let (part, path) = (self.part(), self.path.display());
-        // The last lines may not be there yet.
-        let on_disk = self.part.file.sync_data();
-        let replaced = on_disk.map_err(Into::into);
-        replaced.and_then(|()| files::rename(&self.part.path, &self.path)).with_context(|| {
-            format!("cannot replace {path}; the new records are in {}", part.display())
-        })
-    }
-}
-
-impl Sink for Replacement {
-    fn append(&mut self, line: &Line) -> Result<()> {
-        self.part.append(line)
-    }
-
-    fn append_all(&mut self, lines: &[Line]) -> Result<()> {
-        self.part.append_all(lines)
+        kept.with_context(|| format!("cannot append to {}; the records before are kept", self.path))
     }
 }
 
@@ -408,6 +306,7 @@ fn close_last_line(file: &mut File) -> std::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SCHEMA;
 
     #[test]
     fn a_mark_in_front_is_no_damage() {
@@ -442,12 +341,12 @@ mod tests {
             (format!("{header}\n{first}"), true),
         ] {
             std::fs::write(&part, &content).unwrap();
-            let (file, run) = Replacement::go_on(&path).unwrap();
+            let (file, run) = RecordFile::go_on(&path).unwrap();
             assert_eq!((run.unwrap().1.len(), file.was_torn()), (1, torn), "{content}");
             assert_eq!(std::fs::read_to_string(&part).unwrap(), whole);
         }
         std::fs::write(&part, format!("{header}\n{{\n{first}\n")).unwrap();
-        let (mut file, run) = Replacement::go_on(&path).unwrap();
+        let (mut file, run) = RecordFile::go_on(&path).unwrap();
         assert!(run.is_none() && file.clear().unwrap() && !file.clear().unwrap());
     }
 }

@@ -9,14 +9,12 @@ use crate::lab::Refused;
 use crate::measure::probe;
 use crate::plan::{Filter, Plan};
 use crate::record::{
-    Coordinate, Executor, Experiment, Header, Line, Point, Replacement, Sampling, Sink, Status,
-    load,
+    Coordinate, Executor, Experiment, Header, Line, Point, RecordFile, Sampling, Sink, Status, load,
 };
 use crate::run::{digest_of, goes_on, going_on, header, starting_again};
 use crate::solo::{self, Limits};
 use crate::supervise::{Stop, this_program};
-use crate::terminal::complain;
-use crate::terminal::progress::Progress;
+use crate::terminal::{Progress, complain};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -160,11 +158,11 @@ pub fn run(
     sampling: Sampling,
     path: &Path,
     begin: impl FnOnce() -> Result<()>,
-) -> Result<(Ran, Replacement)> {
+) -> Result<(Ran, RecordFile)> {
     let given = session.asked.seed;
     // An invalid option is reported before a file is touched.
     let ours = session.header(&sampling, sampling.seed)?;
-    let (mut file, before) = Replacement::go_on(path)?;
+    let (mut file, before) = RecordFile::go_on(path)?;
     let before = before.filter(|(old, _)| given.is_none_or(|seed| seed == old.sampling.seed));
     let is_resumed = match &before {
         Some((old, lines)) if goes_on(old, &session.header(&sampling, old.sampling.seed)?) => {
@@ -177,7 +175,7 @@ pub fn run(
     if !is_resumed {
         session.asked.seed = Some(sampling.seed);
         if file.clear()? {
-            complain(&starting_again(file.part()));
+            complain(&starting_again(file.path()));
         }
         file.append(&Line::Run(Box::new(ours)))?;
     }
@@ -187,14 +185,14 @@ pub fn run(
 
 /// Asks the questions that the lines of a file do not answer. All lines of an answer are added to
 /// it in one step.
-pub fn go_on(session: &Session<'_>, file: &mut Replacement) -> Result<Ran> {
+pub fn go_on(session: &Session<'_>, file: &mut RecordFile) -> Result<Ran> {
     let all = session.plan()?;
     let questions = || {
         all.iter().flat_map(|(experiment, workload, planned)| {
             planned.questions.iter().map(|question| (*experiment, *workload, question))
         })
     };
-    let known = load(file.part())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
+    let known = load(file.path())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
     let refused = all.iter().flat_map(|(_, _, planned)| planned.refused.clone());
     let (before, refused): (Vec<Line>, Vec<Line>) = refused.partition(|line| known.contains(line));
     file.append_all(&refused)?;
@@ -338,7 +336,7 @@ impl Answer<'_> {
         let place = executor.map_or_else(|| question.place.clone(), |own| question.place.at(own));
         let mut point = Point::new(&self.experiment.name, place, question.number());
         for (name, value) in std::mem::take(&mut self.so_far) {
-            point = point.value(&name, value);
+            point = point.value(&name, value as f64);
         }
         self.found(Line::Point(Box::new(point.refused(refused.status, refused.reason))));
     }

@@ -9,7 +9,7 @@ use crate::measure::probe;
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
-use crate::terminal::progress::Progress;
+use crate::terminal::Progress;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use touchstone::case::{self, Case, Guests, digest};
 use touchstone::files::FilePath;
-use touchstone::record::{BENCH, PEERS, RecordFile, Replacement};
+use touchstone::record::{BENCH, PEERS, RecordFile};
 use touchstone_report::{self as report, Options};
 
 const CASE: &str = r#"
@@ -192,12 +192,12 @@ fn new_records_are_not_written_through_a_link() {
     let place = Place::new();
     let file = place.own("new.jsonl");
     symlink(place.out("input"), place.own("new.jsonl.part")).unwrap();
-    let error = format!("{:#}", Replacement::of(&file).unwrap_err());
+    let error = format!("{:#}", RecordFile::replacing(&file).unwrap_err());
     assert!(error.contains("new.jsonl.part"), "{error}");
     assert_eq!(fs::read(place.out("input")).unwrap(), b"mine");
     fs::remove_file(place.own("new.jsonl.part")).unwrap();
     symlink(place.out("input"), &file).unwrap();
-    Replacement::of(&file).unwrap().finish().unwrap();
+    RecordFile::replacing(&file).unwrap().finish().unwrap();
     assert!(fs::symlink_metadata(&file).unwrap().is_file());
     assert_eq!(fs::read(place.out("input")).unwrap(), b"mine");
 }

@@ -75,8 +75,8 @@ impl Workload for Toy {
         if size >= self.fails {
             return Err(Refused { status: Status::Failed, reason: "too large".to_owned() });
         }
-        let point = host.point(question.place.clone(), 0).value("time", size);
-        say(Said::point(point.value("broken", u64::from(size == self.wrong))));
+        let point = host.point(question.place.clone(), 0).value("time", size as f64);
+        say(Said::point(point.value("broken", f64::from(size == self.wrong))));
         Ok(())
     }
 
@@ -137,7 +137,7 @@ fn larger_numbers_are_left_out_after_a_failure() {
 #[test]
 fn what_another_run_left_is_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut part = record::Replacement::of(&folder.path().join("toy.jsonl")).unwrap();
+    let mut part = record::RecordFile::replacing(&folder.path().join("toy.jsonl")).unwrap();
     part.append(&Line::Run(Box::default())).unwrap();
     drop(part);
     measure(folder.path(), &TOY).unwrap();

@@ -9,9 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use touchstone::record::{
-    self, Book, Header, Line, RecordFile, Replacement, SCHEMA, Sink, Skipped, Status,
-};
+use touchstone::record::{self, Book, Header, Line, RecordFile, SCHEMA, Sink, Skipped, Status};
 use touchstone::run::{Job, go_on};
 use touchstone_executor::MeasuredEngine;
 use touchstone_executor::mock::{Answer, MockEngine};
@@ -149,13 +147,13 @@ fn old_records_stay_until_the_new_ones_are_complete() {
     let all = all_lines(&some());
     write(&path, &all);
     let new = || {
-        let mut new = Replacement::of(&path).unwrap();
+        let mut new = RecordFile::replacing(&path).unwrap();
         new.append(&all[0]).unwrap();
         assert_eq!(read(&path).1, some().lines);
         new
     };
     let stopped = new();
-    assert_eq!(read(stopped.part()).1, []);
+    assert_eq!(read(stopped.path()).1, []);
     drop(stopped);
     new().finish().unwrap();
     assert_eq!(read(&path), (some().header, Vec::new(), Vec::new()));

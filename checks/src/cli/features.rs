@@ -8,8 +8,7 @@ use touchstone::plan::Filter;
 use touchstone::record::{Check, Finding, Outcome};
 use touchstone::run::watch_for_ctrl_c;
 use touchstone::supervise::{Stop, this_program};
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::{Progress, Style, Table, print};
 use touchstone_checks::features::{Probe, probe_in_process, probes};
 
 /// Checks which features of WebAssembly each engine runs, by a small module for each feature.

@@ -4,8 +4,7 @@ use super::Ended;
 use super::store::Keep;
 use anyhow::Result;
 use touchstone::record::Check;
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, print};
+use touchstone::terminal::{Progress, Style, Table, print};
 use touchstone_checks::isolation::{Isolation as Findings, Reason, Tally, Verdict, find, jobs};
 
 /// Checks whether a call can see state of the call before. Guests change every kind of state and

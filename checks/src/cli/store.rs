@@ -4,7 +4,7 @@ use anyhow::Result;
 use std::path::PathBuf;
 use touchstone::plan::Plan;
 use touchstone::record::{
-    CHECKS, Check, Finding, Line, Replacement, Sampling, Sink, default_path, load,
+    CHECKS, Check, Finding, Line, RecordFile, Sampling, Sink, default_path, load,
 };
 use touchstone::run::{header, shown};
 use touchstone::terminal::print;
@@ -28,7 +28,7 @@ impl Keep {
             return Ok(());
         }
         let path = self.records.unwrap_or_else(|| default_path(CHECKS));
-        let mut file = Replacement::of(&path)?;
+        let mut file = RecordFile::replacing(&path)?;
         let mut lines = Vec::new();
         let stored = if path.exists() { load(&path)?.runs } else { Vec::new() };
         for (header, mut others) in stored {

@@ -7,8 +7,7 @@ use std::process::Command;
 use touchstone::plan::{Filter, near};
 use touchstone::record::Check;
 use touchstone::supervise::this_program;
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, Table, complain, print};
+use touchstone::terminal::{Progress, Style, Table, complain, print};
 use touchstone_checks::survival::{self, Plan, ROUNDS, SEED};
 
 /// Kills runs at random moments, fills their disk, starts a second run on their records, and

@@ -23,9 +23,9 @@ use std::process::Command;
 use std::sync::Arc;
 use touchstone::case::{Case, GuestName, Guests};
 use touchstone::plan::{Cell, Filter, Plan};
-use touchstone::record::{Book, Header, Line, Replacement, Sampling, Sink, data};
+use touchstone::record::{Book, Header, Line, RecordFile, Sampling, Sink, data};
 use touchstone::run;
-use touchstone::terminal::progress::Progress;
+use touchstone::terminal::Progress;
 use touchstone_executor::MeasuredEngine;
 
 /// The content of `costs.toml`: cells that are counted call by call.
@@ -112,7 +112,7 @@ impl Counted {
 /// Replaces the stored counts in one step, so that a full disk or a kill leaves the old file
 /// intact.
 pub fn store(path: &Path, header: &Header, lines: &[Line]) -> Result<()> {
-    let mut file = Replacement::of(path)?;
+    let mut file = RecordFile::replacing(path)?;
     file.append(&Line::Run(Box::new(header.clone())))?;
     lines.iter().try_for_each(|line| file.append(line))?;
     file.finish()

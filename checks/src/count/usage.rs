@@ -14,7 +14,7 @@ use touchstone::measure::{Caller, Work};
 use touchstone::plan::{Cell, Names};
 use touchstone::record::{CellKey, Metric, Observations, Sample, Samples, Status};
 use touchstone::supervise::{Child, Death, Heard, Parent};
-use touchstone::terminal::progress::Progress;
+use touchstone::terminal::Progress;
 use touchstone_executor::probe::thread_usage;
 use touchstone_executor::{Config, MeasuredEngine};
 

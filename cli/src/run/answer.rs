@@ -12,7 +12,7 @@ const REASON: usize = 600;
 /// Bytes of an output in a sentence.
 const IN_WORDS: usize = 32;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) state: State,
     /// Output of the export, if it returned, or of a program before an exit or a trap.
@@ -28,11 +28,14 @@ pub(super) struct Answer {
     pub(super) memory: Option<Content>,
     /// The reason for no output, in one line.
     pub(super) reason: Option<String>,
-    trap: Option<String>,
+    /// The kind of a trap, and its place.
+    pub(super) trap: Option<String>,
 }
 
 /// The state of a combination, in the words of `--json`. The first three are results of the guest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, strum::Display, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, strum::Display, Serialize, Deserialize,
+)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum State {
     /// The export returned, twice the same.
@@ -52,17 +55,18 @@ pub(super) enum State {
     /// Unsupported, or unsupported for this module.
     Unsupported,
     /// Left out, because the answer would be the same.
+    #[default]
     NotRun,
 }
 
 impl State {
     /// `true` if the guest had a result.
-    pub(super) fn is_result(self) -> bool {
+    fn is_result(self) -> bool {
         self <= Self::Stopped
     }
 
     /// `true` if the backend is at fault, or its limits are too low.
-    pub(super) fn is_failure(self) -> bool {
+    fn is_failure(self) -> bool {
         matches!(self, Self::Unstable | Self::Failed | Self::Crashed | Self::OverLimit)
     }
 }
@@ -70,26 +74,7 @@ impl State {
 impl Answer {
     pub(super) fn returned(output: &[u8]) -> Self {
         let output = Some(Content::of_output(output));
-        Self { state: State::Returned, output, reason: None, trap: None, ..Self::empty() }
-    }
-
-    fn empty() -> Self {
-        Self {
-            state: State::NotRun,
-            output: None,
-            stdout: None,
-            stderr: None,
-            start_wrote: false,
-            exit_code: None,
-            memory: None,
-            reason: None,
-            trap: None,
-        }
-    }
-
-    /// The answer with the memory after the call.
-    pub(super) fn with_memory(self, memory: Option<Content>) -> Self {
-        Self { memory, ..self }
+        Self { state: State::Returned, output, ..Self::default() }
     }
 
     pub(super) fn trapped(trap: &Trap) -> Self {
@@ -103,29 +88,12 @@ impl Answer {
         Self { trap: trap_words, exit_code, ..Self::nothing(state, &trap.to_string()) }
     }
 
-    /// The answer with the written streams. A stopped guest has written as much as the machine was
-    /// fast.
-    pub(super) fn with_written(self, written: Written) -> Self {
-        let content = |bytes: Vec<u8>| (!bytes.is_empty()).then(|| Content::of_output(&bytes));
-        let Written { output, stdout, stderr, start_wrote } = written;
-        match self.state {
-            State::Returned | State::Trapped => Self {
-                output: self.output.or_else(|| content(output)),
-                stdout: content(stdout),
-                stderr: content(stderr),
-                start_wrote,
-                ..self
-            },
-            _ => self,
-        }
-    }
-
     pub(super) fn nothing(state: State, reason: &str) -> Self {
         // A runtime's message may contain a stack of calls, one per line.
         let reason = harmless(&reason.split_whitespace().collect::<Vec<_>>().join(" "));
         let reason = Some(abridged(&reason, REASON));
         let trap = (state == State::Stopped).then(|| TrapKind::DeadlineExceeded.to_string());
-        Self { state, reason, trap, ..Self::empty() }
+        Self { state, reason, trap, ..Self::default() }
     }
 
     pub(super) fn failed(error: Error, has_start: bool) -> Self {
@@ -135,13 +103,30 @@ impl Answer {
             true => "in the start function",
             false => "while the module was instantiated",
         };
-        let reason = trapped.reason.map(|reason| format!("{reason}, {place}"));
-        // A guest may be stopped anywhere.
-        let trap = match trapped.state {
-            State::Stopped => trapped.trap,
-            _ => trapped.trap.map(|kind| format!("{kind}, {place}")),
-        };
-        Self { trap, reason, ..trapped }
+        let with_place = |words: String| format!("{words}, {place}");
+        Self {
+            reason: trapped.reason.map(with_place),
+            // A guest may be stopped anywhere.
+            trap: match trapped.state {
+                State::Stopped => trapped.trap,
+                _ => trapped.trap.map(with_place),
+            },
+            ..trapped
+        }
+    }
+
+    /// The answer with the written streams. The standard output of a program is its output. A
+    /// stopped guest has written as much as the machine was fast.
+    pub(super) fn with_written(mut self, is_program: bool, [out, error]: [Vec<u8>; 2]) -> Self {
+        let content = |bytes: Vec<u8>| (!bytes.is_empty()).then(|| Content::of_output(&bytes));
+        if let State::Returned | State::Trapped = self.state {
+            match is_program {
+                true => self.output = self.output.or_else(|| content(out)),
+                false => self.stdout = content(out),
+            }
+            self.stderr = content(error);
+        }
+        self
     }
 
     /// `true` if two answers are the same result of the guest. Ignores the wording of traps, and a
@@ -158,12 +143,11 @@ impl Answer {
     /// The non-empty streams, without the output of a call that returned.
     pub(super) fn written(&self) -> impl Iterator<Item = (&'static str, &Content)> {
         let before = self.output.as_ref().filter(|_| self.state != State::Returned);
-        [
+        let streams = [
             ("standard output", before.or(self.stdout.as_ref())),
             ("standard error", self.stderr.as_ref()),
-        ]
-        .into_iter()
-        .filter_map(|(name, content)| Some((name, content?)))
+        ];
+        streams.into_iter().filter_map(|(name, content)| Some((name, content?)))
     }
 
     /// The state as part of a sentence.
@@ -182,19 +166,6 @@ impl Answer {
     }
 }
 
-/// The streams of a call.
-#[derive(Debug, Default)]
-pub(super) struct Written {
-    /// Standard output of a program that has not returned.
-    pub(super) output: Vec<u8>,
-    /// Standard output of a call in another convention.
-    pub(super) stdout: Vec<u8>,
-    /// The standard error.
-    pub(super) stderr: Vec<u8>,
-    /// `true` if the start function has written something else.
-    pub(super) start_wrote: bool,
-}
-
 impl From<Refused> for Answer {
     fn from(refused: Refused) -> Self {
         let is_unsupported = refused.status == Status::Unsupported;
@@ -203,63 +174,67 @@ impl From<Refused> for Answer {
     }
 }
 
+/// Combinations with the same result.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    /// The answer of its first member.
+    pub(super) answer: &'a Answer,
+    /// The memory of its first member that has one.
+    pub(super) memory: Option<&'a Content>,
+    /// The places of its members.
+    pub(super) members: Vec<usize>,
+}
+
 /// Answers grouped by result.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Groups {
-    /// One answer per group.
-    first: Vec<Answer>,
-    pub(super) members: Vec<Vec<usize>>,
+#[derive(Debug, Default)]
+pub(super) struct Groups<'a> {
+    pub(super) all: Vec<Group<'a>>,
     /// `true` if a combination failed or gave two results.
     pub(super) failed: bool,
 }
 
-impl Groups {
-    #[cfg(test)]
-    pub(super) fn of(answers: &[&Answer]) -> Self {
-        let mut groups = Self::default();
-        for (place, answer) in answers.iter().enumerate() {
-            groups.add(place, answer);
+impl<'a> Groups<'a> {
+    pub(super) fn of(answers: impl IntoIterator<Item = Option<&'a Answer>>) -> Self {
+        let mut own = Self::default();
+        for (place, answer) in answers.into_iter().enumerate() {
+            let Some(answer) = answer else { continue };
+            own.failed |= answer.state.is_failure();
+            let is_like = |group: &&mut Group<'_>| {
+                let memories = group.memory.zip(answer.memory.as_ref());
+                group.answer.is_like(answer) && memories.is_none_or(|(mine, other)| mine == other)
+            };
+            match own.all.iter_mut().find(is_like) {
+                _ if !answer.state.is_result() => {}
+                Some(group) => {
+                    group.memory = group.memory.or(answer.memory.as_ref());
+                    group.members.push(place);
+                }
+                None => {
+                    let memory = answer.memory.as_ref();
+                    own.all.push(Group { answer, memory, members: vec![place] });
+                }
+            }
         }
-        groups
+        own
     }
 
-    /// Adds an answer, and returns the number of its group, from 1; `None` if it is no result.
-    pub(super) fn add(&mut self, place: usize, answer: &Answer) -> Option<usize> {
-        self.failed |= answer.state.is_failure();
-        if !answer.state.is_result() {
-            return None;
-        }
-        let known = self.first.iter().position(|first| first.is_like(answer));
-        let group = known.unwrap_or_else(|| {
-            self.first.push(answer.clone());
-            self.members.push(Vec::new());
-            self.first.len() - 1
-        });
-        // A group takes the memory of its first member with one.
-        let first = &mut self.first[group];
-        if first.memory.is_none() {
-            first.memory.clone_from(&answer.memory);
-        }
-        self.members[group].push(place);
-        Some(group + 1)
-    }
-
-    pub(super) fn largest_first(&self) -> Vec<(usize, &Answer, &[usize])> {
-        let all = self.first.iter().zip(&self.members).enumerate();
-        let mut all: Vec<_> =
-            all.map(|(index, (first, members))| (index + 1, first, members.as_slice())).collect();
-        // Stable: equally large groups keep their order.
-        all.sort_by_key(|(.., members)| std::cmp::Reverse(members.len()));
+    /// The groups with their numbers, the largest first, equally large ones in their order.
+    pub(super) fn largest_first(&self) -> Vec<(usize, &Group<'a>)> {
+        let mut all: Vec<_> = (1..).zip(&self.all).collect();
+        all.sort_by_key(|(_, group)| std::cmp::Reverse(group.members.len()));
         all
     }
 
-    /// `true` if all combinations with a result returned the same output.
-    pub(super) fn returned_alike(&self) -> bool {
-        self.first.len() == 1 && self.all_returned()
+    /// The number of the group of a combination, from 1; `None` if it has no result.
+    pub(super) fn number(&self, place: usize) -> Option<usize> {
+        self.all.iter().position(|group| group.members.contains(&place)).map(|index| index + 1)
     }
 
-    pub(super) fn all_returned(&self) -> bool {
-        !self.first.is_empty() && self.first.iter().all(|first| first.state == State::Returned)
+    /// `true` if all combinations with a result returned, and with the same output unless a
+    /// difference `is_allowed`.
+    pub(super) fn agree(&self, is_allowed: bool) -> bool {
+        let returned = self.all.iter().all(|group| group.answer.state == State::Returned);
+        returned && (self.all.len() == 1 || is_allowed && self.all.len() > 1)
     }
 }
 
@@ -267,6 +242,14 @@ impl Groups {
 mod tests {
     use super::super::content::KEPT;
     use super::*;
+
+    fn of<'a>(answers: &[&'a Answer]) -> Groups<'a> {
+        Groups::of(answers.iter().copied().map(Some))
+    }
+
+    fn members<'a>(groups: &'a Groups<'_>) -> Vec<&'a [usize]> {
+        groups.all.iter().map(|group| &*group.members).collect()
+    }
 
     #[test]
     fn traps_are_alike_by_kind() {
@@ -295,35 +278,37 @@ mod tests {
         let no = Answer::nothing(State::Unsupported, "no");
         let broken = Answer::nothing(State::Crashed, "broken");
 
-        let alike = Groups::of(&[&no, &a, &a]);
-        assert!(alike.returned_alike() && !alike.failed && alike.members == [[1, 2]]);
+        let alike = of(&[&no, &a, &a]);
+        assert!(alike.agree(false) && !alike.failed && members(&alike) == [[1, 2]]);
+        assert_eq!([0, 1, 2].map(|place| alike.number(place)), [None, Some(1), Some(1)]);
 
-        let differ = Groups::of(&[&b, &a, &trap, &a]);
-        assert!(!differ.returned_alike());
+        let differ = of(&[&b, &a, &trap, &a]);
+        assert!(!differ.agree(true));
         let order: Vec<usize> = differ.largest_first().iter().map(|(number, ..)| *number).collect();
         assert_eq!(order, [2, 1, 3]);
 
-        assert!(!Groups::of(&[&trap, &trap]).returned_alike());
-        assert!(Groups::of(&[&a, &broken]).failed);
-        assert!(!Groups::of(&[&no]).returned_alike());
+        assert!(!of(&[&b, &a]).agree(false) && of(&[&b, &a]).agree(true));
+        assert!(!of(&[&trap, &trap]).agree(false));
+        assert!(of(&[&a, &broken]).failed);
+        assert!(!of(&[&no]).agree(true));
     }
 
     #[test]
     fn memories_are_compared_where_both_are_known() {
         let with = |memory: Option<&[u8]>| {
-            Answer::returned(&[]).with_memory(memory.map(|bytes| Content::new(&[], bytes)))
+            let memory = memory.map(|bytes| Content::new(&[], bytes));
+            Answer { memory, ..Answer::returned(&[]) }
         };
         let (unknown, one, two) = (with(None), with(Some(b"1")), with(Some(b"2")));
-        assert_eq!(Groups::of(&[&unknown, &one, &unknown]).members, [[0, 1, 2]]);
-        assert_eq!(Groups::of(&[&unknown, &one, &two]).members, [vec![0, 1], vec![2]]);
+        assert_eq!(members(&of(&[&unknown, &one, &unknown])), [[0, 1, 2]]);
+        assert_eq!(members(&of(&[&unknown, &one, &two])), [vec![0, 1], vec![2]]);
     }
 
     #[test]
     fn what_was_written_is_part_of_the_result() {
         let exit = || Answer::trapped(&TrapKind::Exit { code: 1 }.into());
         let printed = |output: &str, stderr: &str| {
-            let [output, stderr] = [output, stderr].map(|text| text.as_bytes().to_vec());
-            exit().with_written(Written { output, stderr, ..Written::default() })
+            exit().with_written(true, [output, stderr].map(|text| text.as_bytes().to_vec()))
         };
         assert!(printed("a", "b").is_like(&printed("a", "b")));
         assert!(!printed("a", "").is_like(&printed("b", "")));
@@ -335,8 +320,7 @@ mod tests {
         assert_eq!((printed("a", "b").exit_code, &*words), (Some(1), expected));
         // The output of an endless program depends on the machine.
         let stopped = Answer::trapped(&TrapKind::DeadlineExceeded.into());
-        let written = Written { stderr: vec![1], ..Written::default() };
-        assert!(stopped.clone().with_written(written).is_like(&stopped));
+        assert!(stopped.clone().with_written(false, [vec![], vec![1]]).is_like(&stopped));
     }
 
     #[test]

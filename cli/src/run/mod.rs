@@ -6,24 +6,19 @@ mod content;
 mod difference;
 mod follow;
 mod print;
-mod program;
-mod row;
-mod streams;
 mod summary;
 mod target;
-mod timing;
 mod worker;
 
 use super::Ended;
 pub(super) use arguments::spread;
 
-use super::common::begin;
+use super::common::{begin, print_lines};
 use answer::Groups;
 use anyhow::{Result, bail};
 use difference::Difference;
-use follow::{Limits, Workers};
+use follow::{Limits, Row, Workers};
 use print::Shown;
-use row::{Row, Wanted};
 use std::path::PathBuf;
 use std::time::Duration;
 use target::{Source, Target};
@@ -31,8 +26,7 @@ use touchstone::case::Library;
 use touchstone::run::seconds;
 use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
-use touchstone::terminal::progress::Progress;
-use touchstone::terminal::{Style, print};
+use touchstone::terminal::{Progress, Style, print};
 use touchstone_executor::abi::Abi;
 use touchstone_executor::{Scratch, Strategy};
 
@@ -89,7 +83,7 @@ pub(super) struct Run {
     input: Option<String>,
     /// Set this environment variable of a WASI program; repeat for more, the last value of a name
     /// counts
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = program::variable)]
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = target::variable)]
     environment: Vec<(String, String)>,
     /// Let a WASI program read this directory, as `/`
     #[arg(long, value_name = "PATH")]
@@ -115,9 +109,6 @@ pub(super) struct Run {
     /// Stop the guest after this many seconds in one call
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
-    /// Do not limit the time of a call
-    #[arg(long, conflicts_with = "timeout")]
-    no_timeout: bool,
     /// End a compiler that takes longer than this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     compile_timeout: Duration,
@@ -142,17 +133,6 @@ pub(super) struct Run {
     /// Print one JSON object per line and combination
     #[arg(long)]
     json: bool,
-    /// When the outputs agree, time the call on each combination, in turns with the baseline
-    /// and without a timeout
-    #[arg(long)]
-    bench: bool,
-    /// With --bench: time each combination for about this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    bench_time: Duration,
-    /// With --bench: use this combination as the baseline, written as `ENGINE STRATEGY`
-    /// [default: the first combination that returns]
-    #[arg(long, value_name = "NAME", requires = "bench")]
-    baseline: Option<String>,
     /// Serve as a process of another run
     #[arg(long, hide = true)]
     worker: bool,
@@ -164,84 +144,46 @@ impl Run {
             return worker::serve().map(|()| Ended::Well);
         };
         let source = Source::read(file, &self.link, self.init.as_deref())?;
-        let Some(export) = target::export_to_call(self.call.as_deref(), &source.info) else {
-            print(&print::exports(file, &source.info))?;
+        let Some(export) = self.call.as_deref().or_else(|| source.info.program()) else {
+            print(&print::exports(&source))?;
             bail!(target::no_export(&source.info));
         };
-        let target = Target::find(&self, source, &export)?;
-        let wanted = Wanted {
-            backend: self.backend.as_deref(),
-            not_engine: self.not_engine.as_deref(),
-            strategies: &self.strategy,
-        };
-        let mut rows = row::choose(&target.guest, wanted)?;
-        let (folder, stop) = (Scratch::new()?, Stop::default());
+        let (export, folder, stop) = (export.to_owned(), Scratch::new()?, Stop::default());
+        let target = Target::find(&self, source, &export, folder.path())?;
+        let mut rows = Row::choose(&self, &target.guest)?;
         begin(&stop, false)?;
         let memory = self.memory_limit.map_or_else(|| available_memory() / 2, |mib| mib << 20);
-        let call = (!self.no_timeout).then_some(self.timeout);
         let workers = Workers {
-            call: target.stage(folder.path(), call, self.log)?,
-            limits: Limits { compile: self.compile_timeout, call, memory },
+            call: target.call.clone(),
+            limits: Limits { compile: self.compile_timeout, call: self.timeout, memory },
             stop,
             folder: folder.path().to_owned(),
         };
-        self.run(&target, &workers, &mut rows)
-    }
-
-    fn run(&self, target: &Target, workers: &Workers, rows: &mut [Row]) -> Result<Ended> {
         let style = Style::of_stdout();
-        let shown = Shown { target, timeout: self.timeout, style, hex: self.hex };
-        let as_it_comes = self.json && !self.bench && target.profile()?.is_none();
-        let mut groups = Groups::default();
         if !self.json {
-            print(&shown.head())?;
-        }
-        let widths = self.all.then(|| print::Widths::of(rows));
-        if let Some(widths) = &widths {
-            print(&shown.row_head(widths))?;
+            print(&print::head(&target, style))?;
         }
         let progress = Progress::new(rows.len(), !self.log);
-        workers.call_all(rows, &progress, &mut |row, place| {
-            if let Some(answer) = &row.answer {
-                row.group = groups.add(place, answer);
-            }
-            match &widths {
-                _ if as_it_comes => progress.suspended(|| print(&shown.json(row, None))),
-                Some(widths) => progress.suspended(|| print(&shown.row(row, widths))),
-                None => Ok(()),
-            }
-        })?;
+        workers.call_all(&mut rows, &progress)?;
         drop(progress);
-        let difference = match workers.stop.asked() {
-            true => None,
-            false => Difference::of(target, workers, rows, &groups)?,
-        };
-        if !self.json {
-            print(&summary::outcome(&shown, rows, &groups, difference))?;
+        let groups = Groups::of(rows.iter().map(|row| row.answer.as_ref()));
+        let core = (!target.source.is_component()).then_some(&*target.source.wasm);
+        let difference = Difference::of(core, &workers, &rows, &groups)?;
+        let (target, rows, groups) = (&target, &*rows, &groups);
+        let shown = Shown { target, rows, groups, difference, style, hex: self.hex };
+        if self.json {
+            print_lines(shown.json())?;
+        } else {
+            let table = if self.all { shown.table() + "\n" } else { String::new() };
+            print(&(table + &shown.outcome()))?;
         }
         if workers.stop.asked() {
             return Ok(Ended::Stopped);
         }
-        let is_allowed = difference.is_some_and(Difference::is_allowed);
-        let agree = groups.returned_alike() || is_allowed && groups.all_returned();
-        if self.bench && agree {
-            timing::time(workers, rows, self.bench_time, self.baseline.as_deref())?;
-            if !self.json {
-                print(&shown.times(rows))?;
-            }
-        } else if self.bench && !self.json {
-            print("nothing is timed: outputs must agree before they are timed\n")?;
-        }
-        if self.json && !as_it_comes {
-            rows.iter().try_for_each(|row| print(&shown.json(row, difference)))?;
-        }
-        if workers.stop.asked() {
-            return Ok(Ended::Stopped);
-        }
-        if groups.members.is_empty() && !groups.failed {
+        if groups.all.is_empty() && !groups.failed {
             bail!("none of the chosen combinations can run this module");
         }
-        let timing_failed = rows.iter().any(|row| matches!(row.times, Some(Err(_))));
-        Ok(Ended::well_if(agree && !groups.failed && !timing_failed))
+        let is_allowed = difference.is_some_and(|difference| difference.is_allowed);
+        Ok(Ended::well_if(groups.agree(is_allowed) && !groups.failed))
     }
 }

@@ -1,22 +1,20 @@
-//! The output: the call, a row per combination, and the times.
+//! The output: the call, the combinations, and results in words and in JSON.
 
-use super::answer::{Answer, State};
+use super::answer::{Answer, Groups, State};
 use super::content::Content;
 use super::difference::Difference;
-use super::row::Row;
-use super::target::Target;
-use serde_json::json;
-use std::path::Path;
-use std::time::Duration;
+use super::follow::Row;
+use super::target::{Source, Target};
+use serde_json::{Value, json};
 use touchstone::case::init::Means;
 use touchstone::inspect::Identity;
 use touchstone::lab::abbreviate_to;
 use touchstone::plain;
 use touchstone::terminal::{Style, Table};
+use touchstone_executor::Support;
 use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{Growth, ModuleInfo};
+use touchstone_executor::guest::Growth;
 use touchstone_executor::text::{harmless, name, plural};
-use touchstone_report::units::{ratio_with_interval, time_with_interval};
 
 /// Shown bytes of an output in a row.
 const IN_A_ROW: usize = 12;
@@ -26,196 +24,141 @@ const INPUT: usize = 32;
 const ALONE: usize = 256;
 
 /// The shown parts of a run.
-#[derive(Clone, Copy)]
 pub(super) struct Shown<'a> {
     pub(super) target: &'a Target,
-    pub(super) timeout: Duration,
+    pub(super) rows: &'a [Row],
+    pub(super) groups: &'a Groups<'a>,
+    pub(super) difference: Option<Difference>,
     pub(super) style: Style,
     /// `true` to show streams in hexadecimal.
     pub(super) hex: bool,
 }
 
-/// Column widths of a table that is printed row by row.
-pub(super) struct Widths {
-    engine: usize,
-    strategy: usize,
-}
-
-impl Widths {
-    pub(super) fn of(rows: &[Row]) -> Self {
-        let widest = |text: fn(&Row) -> usize| rows.iter().map(text).max().unwrap_or(0);
-        Self {
-            engine: widest(|row| row.engine.id().len()).max("backend".len()),
-            strategy: widest(|row| row.strategy.to_string().len()),
-        }
-    }
-
-    fn line(&self, cells: [&str; 4]) -> String {
-        let [engine, strategy, support, result] = cells;
-        let line = format!(
-            "{engine:0$}  {strategy:1$}  {support:8}  {result}",
-            self.engine, self.strategy
-        );
-        line.trim_end().to_owned()
-    }
-}
-
 /// The exported functions, if none was named.
-pub(super) fn exports(file: &Path, info: &ModuleInfo) -> String {
-    let mut text = format!("exported functions of {}:\n", harmless(&file.display().to_string()));
-    if info.exports.is_empty() {
+pub(super) fn exports(source: &Source) -> String {
+    let file = harmless(&source.file.display().to_string());
+    let mut text = format!("exported functions of {file}:\n");
+    if source.info.exports.is_empty() {
         text += "  none\n";
     }
-    for export in &info.exports {
+    for export in &source.info.exports {
         let signature = export.signature.as_ref().map(ToString::to_string);
         text += &format!("  {} {}\n", name(&export.name), signature.unwrap_or_default());
     }
     text
 }
 
+/// The call.
+pub(super) fn head(target: &Target, style: Style) -> String {
+    let Target { source, guest, signature, input, call, .. } = target;
+    let Identity { bytes: size, is_packed, sha256 } = &source.identity;
+    let is_component = source.is_component();
+    let mut facts = Table::new(&[]).indented(2);
+    let mut fact = |key: &str, value: String| facts.row([key.to_owned(), value]);
+    let packed = if *is_packed { ", compressed" } else { "" };
+    let kind = if is_component { "component" } else { "module" };
+    fact(kind, format!("{size} bytes{packed}, SHA-256 {sha256}"));
+    if let Some((names, sha256)) = &source.linked {
+        fact("linked", format!("{}, SHA-256 afterwards {sha256}", harmless(names)));
+    }
+    if let Some((export, sha256)) = &source.init {
+        fact("init", format!("{}, SHA-256 afterwards {sha256}", harmless(export)));
+    }
+    if let Some(called) = &target.constructed {
+        let means = match &called.means {
+            Means::Initialized => "called once, before the module is handed to the backends",
+            Means::Started { .. } => "called by a start function, in each new instance",
+        };
+        fact("constructors", format!("{}: {means}", harmless(&called.exports.join(", "))));
+    }
+    let guessed = match target.guessed && !is_component {
+        true => format!(" (guessed from its signature {signature})"),
+        false => String::new(),
+    };
+    fact("convention", format!("{}{guessed}", call.abi));
+    let memory = match guest.info().memory {
+        None if is_component => "its own".to_owned(),
+        None => "none".to_owned(),
+        Some(limits) => {
+            let growth = match call.heap.growth {
+                Growth::Fixed => "fixed".to_owned(),
+                _ => format!("growing up to {}", limits.largest()),
+            };
+            let noun = plural("page", limits.minimum);
+            format!("{} {noun}, {} of them extra, {growth}", limits.minimum, call.heap.extra)
+        }
+    };
+    fact("memory", memory);
+    fact("input", abbreviate_to(input, INPUT));
+    let file = harmless(&source.file.display().to_string());
+    format!("{} of {file}\n{}\n", style.bold(&harmless(&call.export)), facts.render(style))
+}
+
+/// The support of a row in a word.
+fn support(row: &Row) -> &'static str {
+    match row.support {
+        Support::Native => "native",
+        Support::Emulated { .. } => "emulated",
+        Support::Unsupported { .. } => "unsupported",
+    }
+}
+
 impl Shown<'_> {
-    pub(super) fn head(&self) -> String {
-        let Target { file, guest, identity, linked, init, export, signature, abi, .. } =
-            self.target;
-        let Identity { bytes: size, is_packed, sha256 } = identity;
-        let is_component = guest.info().component.is_some();
-        let guessed = match self.target.guessed && !is_component {
-            true => format!(" (guessed from its signature {signature})"),
-            false => String::new(),
-        };
-        let init = init.as_ref().map_or_else(String::new, |(export, sha256)| {
-            format!("\n  init        {}, SHA-256 afterwards {sha256}", harmless(export))
-        });
-        let linked = linked.as_ref().map_or_else(String::new, |(names, sha256)| {
-            format!("\n  linked      {}, SHA-256 afterwards {sha256}", harmless(names))
-        });
-        let constructors = self.target.constructed.as_ref().map_or_else(String::new, |called| {
-            let names = harmless(&called.exports.join(", "));
-            let means = match &called.means {
-                Means::Initialized => "called once, before the module is handed to the backends",
-                Means::Started { .. } => "called by a start function, in each new instance",
-            };
-            format!("\n  constructors  {names}: {means}")
-        });
-        let memory = match guest.info().memory {
-            None if is_component => "its own".to_owned(),
-            None => "none".to_owned(),
-            Some(limits) => {
-                let heap = &self.target.heap;
-                let growth = match heap.growth {
-                    Growth::Fixed => "fixed".to_owned(),
-                    _ => format!("growing up to {}", limits.largest()),
-                };
-                let noun = plural("page", limits.minimum);
-                format!("{} {noun}, {} of them extra, {growth}", limits.minimum, heap.extra)
-            }
-        };
-        format!(
-            "{} of {}\n  {} {size} bytes{}, SHA-256 {sha256}{linked}{init}{constructors}\n  convention  \
-             {abi}{guessed}\n  memory      {memory}\n  input       {}\n\n",
-            self.style.bold(&harmless(export)),
-            harmless(&file.display().to_string()),
-            if is_component { "component  " } else { "module     " },
-            if *is_packed { ", compressed" } else { "" },
-            abbreviate_to(&self.target.input, INPUT),
-        )
-    }
-
-    pub(super) fn row_head(&self, widths: &Widths) -> String {
-        let head = widths.line(["backend", "strategy", "support", "result"]);
-        format!("{}\n", self.style.dim(&head))
-    }
-
-    pub(super) fn row(&self, row: &Row, widths: &Widths) -> String {
-        let result = row.answer.as_ref().map_or_else(String::new, |answer| self.result(answer));
-        let support = row.support().replace("unsupported", "–");
-        let strategy = row.strategy.to_string();
-        let mut text =
-            format!("{}\n", widths.line([row.engine.id(), &strategy, &support, &result]));
-        if self.target.effects.is_shown {
-            let memory = row.answer.as_ref().and_then(|answer| answer.memory.as_ref());
-            let memory = memory.map(|memory| self.memory(memory));
-            text += &memory.map_or_else(String::new, |memory| format!("    {memory}\n"));
+    /// A line for each combination with an answer.
+    pub(super) fn table(&self) -> String {
+        let mut table = Table::new(&["backend", "strategy", "support", "result"]);
+        for row in self.rows {
+            let Some(answer) = &row.answer else { continue };
+            let support = support(row).replace("unsupported", "–");
+            let memory = answer.memory.as_ref().filter(|_| self.target.call.effects.is_shown);
+            let memory = memory.map_or_else(String::new, |own| format!(", {}", self.memory(own)));
+            let result = self.result(answer) + &memory;
+            table.row([row.engine.id().to_owned(), row.strategy.to_string(), support, result]);
         }
-        text
+        table.render(self.style)
     }
 
-    /// The table of `--bench`, fastest first.
-    pub(super) fn times(&self, rows: &[Row]) -> String {
-        let timed = |row| Some((row, Row::times(row)?));
-        let mut timed: Vec<_> = rows.iter().filter_map(timed).collect();
-        timed.sort_by(|(_, a), (_, b)| a.call.median.total_cmp(&b.call.median));
-        let head = ["a call, median [95 %]", "times slower than the baseline", "verdict"];
-        let mut table = Table::new(&[&["backend", "strategy", "support"], &head[..]].concat());
-        for (row, times) in timed {
-            let ratio = || ratio_with_interval(&times.judged.ratio);
-            let (against, verdict) = match times.is_baseline {
-                true => ("baseline".to_owned(), String::new()),
-                false => (ratio(), times.judged.verdict.to_string()),
-            };
-            let (engine, strategy) = (row.engine.id().to_owned(), row.strategy.to_string());
-            let support = row.support().to_owned();
-            let call = time_with_interval(&times.call);
-            table.row([engine, strategy, support, call, against, verdict]);
-        }
-        let mut text = format!("\n{}", table.render(self.style));
-        for row in rows {
-            if let Some(Err(reason)) = &row.times {
-                text += &format!("{}: failed: {}\n", row.name(), harmless(reason));
-            }
-        }
-        text + "\none thread, each call on a clean instance, in turns with the baseline, without a \
-                timeout; three processes for each combination\n"
-    }
-
-    /// The JSON line of a row. Rows with the same `group` have the same result; `ratio` is times
-    /// slower than the baseline.
-    pub(super) fn json(&self, row: &Row, difference: Option<Difference>) -> String {
-        let times = row.times();
-        let failed = row.times.as_ref().and_then(|times| times.as_ref().err());
-        let (low, high) = times.and_then(|times| times.call.interval).unzip();
-        let answer = row.answer.as_ref();
-        let output = answer.and_then(|answer| answer.output.as_ref());
-        let memory = answer.and_then(|answer| answer.memory.as_ref());
-        let written =
-            |of: fn(&Answer) -> &Option<Content>| answer.and_then(|answer| of(answer).as_ref());
-        let dump = memory.filter(|_| self.target.effects.dump.is_some());
-        let line = json!({
-            "file": self.target.file.display().to_string(),
-            "guest_sha256": self.target.identity.sha256,
-            "linked": self.target.linked.as_ref().map(|(names, _)| names),
-            "linked_sha256": self.target.linked.as_ref().map(|(_, sha256)| sha256),
-            "init": self.target.init.as_ref().map(|(export, _)| export),
-            "init_sha256": self.target.init.as_ref().map(|(_, sha256)| sha256),
-            "constructors": self.target.constructed.as_ref().map(|called| &called.exports),
-            "export": self.target.export,
-            "abi": self.target.abi,
-            "backend": row.engine.id(),
-            "runtime_version": row.engine.version(),
-            "strategy": row.strategy.to_string(),
-            "support": row.support(),
-            "status": row.state().unwrap_or(State::NotRun).to_string(),
-            "output": output.map(|output| output.hex()),
-            "output_bytes": output.map(|output| output.length),
-            "output_sha256": output.map(|output| &output.sha256),
-            "exit_code": answer.and_then(|answer| answer.exit_code),
-            "stdout": written(|answer| &answer.stdout).map(Content::hex),
-            "stdout_sha256": written(|answer| &answer.stdout).map(|content| &content.sha256),
-            "stderr": written(|answer| &answer.stderr).map(Content::hex),
-            "stderr_sha256": written(|answer| &answer.stderr).map(|content| &content.sha256),
-            "memory_bytes": memory.map(|memory| memory.length),
-            "memory_sha256": memory.map(|memory| &memory.sha256),
-            "memory_dump": dump.map(|memory| memory.hex()),
-            "reason": answer.and_then(|answer| answer.reason.as_ref()).or(failed),
-            "group": row.group,
-            "difference": difference.map(Difference::class),
-            "median_ns": times.map(|times| times.call.median),
-            "low_ns": low,
-            "high_ns": high,
-            "ratio": times.map(|times| times.judged.ratio.median),
-            "verdict": times.map(|times| times.judged.verdict.to_string()),
-        });
-        format!("{line}\n")
+    /// An object of JSON for each row. Those with the same `group` have the same result.
+    pub(super) fn json(&self) -> impl Iterator<Item = Value> {
+        let Target { source, call, constructed, .. } = self.target;
+        self.rows.iter().enumerate().map(move |(place, row)| {
+            let nothing = Answer::default();
+            let answer = row.answer.as_ref().unwrap_or(&nothing);
+            let Answer { output, stdout, stderr, memory, .. } = answer;
+            let hex = |content: &Option<Content>| content.as_ref().map(Content::hex);
+            let sha256 = |content: &Option<Content>| Some(content.as_ref()?.sha256.clone());
+            let length = |content: &Option<Content>| content.as_ref().map(|own| own.length);
+            json!({
+                "file": source.file.display().to_string(),
+                "guest_sha256": source.identity.sha256,
+                "linked": source.linked.as_ref().map(|(names, _)| names),
+                "linked_sha256": source.linked.as_ref().map(|(_, sha256)| sha256),
+                "init": source.init.as_ref().map(|(export, _)| export),
+                "init_sha256": source.init.as_ref().map(|(_, sha256)| sha256),
+                "constructors": constructed.as_ref().map(|called| &called.exports),
+                "export": call.export,
+                "abi": call.abi,
+                "backend": row.engine.id(),
+                "runtime_version": row.engine.version(),
+                "strategy": row.strategy.to_string(),
+                "support": support(row),
+                "status": answer.state.to_string(),
+                "output": hex(output),
+                "output_bytes": length(output),
+                "output_sha256": sha256(output),
+                "exit_code": answer.exit_code,
+                "stdout": hex(stdout),
+                "stdout_sha256": sha256(stdout),
+                "stderr": hex(stderr),
+                "stderr_sha256": sha256(stderr),
+                "memory_bytes": length(memory),
+                "memory_sha256": sha256(memory),
+                "memory_dump": call.effects.dump.and_then(|_| hex(memory)),
+                "reason": answer.reason,
+                "group": self.groups.number(place),
+                "difference": self.difference.map(Difference::class),
+            })
+        })
     }
 
     /// A result in one line, with the written streams.
@@ -236,7 +179,8 @@ impl Shown<'_> {
         let reason = answer.reason.as_deref().unwrap_or_default();
         match answer.state {
             State::Stopped => {
-                format!("stopped: still running after {} s", self.timeout.as_secs_f64())
+                let seconds = self.target.call.deadline.as_secs_f64();
+                format!("stopped: still running after {seconds} s")
             }
             State::Trapped if answer.exit_code.is_some() => reason.to_owned(),
             State::Trapped => format!("trap: {reason}"),
@@ -264,7 +208,7 @@ impl Shown<'_> {
         }
         let shown = output.abbreviated(ALONE);
         match self.meaning(&output.bytes().unwrap_or_default()) {
-            Some(meaning) if self.target.abi == Abi::Plain => meaning,
+            Some(meaning) if self.target.call.abi == Abi::Plain => meaning,
             Some(meaning) => format!("{shown} = {meaning}"),
             None if output.length == 0 && has_memory => "no result".to_owned(),
             None => shown,
@@ -273,7 +217,7 @@ impl Shown<'_> {
 
     /// `true` if the output is a program's, or JSON.
     fn is_text(&self) -> bool {
-        matches!(self.target.abi, Abi::Wasi | Abi::Typed)
+        matches!(self.target.call.abi, Abi::Wasi | Abi::Typed)
     }
 
     fn line(&self, content: &Content, most: usize) -> String {
@@ -287,7 +231,7 @@ impl Shown<'_> {
 
     pub(super) fn memory(&self, memory: &Content) -> String {
         let mut text = format!("memory of {} bytes, SHA-256 {}", memory.length, memory.sha256);
-        if let Some((start, length)) = self.target.effects.dump {
+        if let Some((start, length)) = self.target.call.effects.dump {
             text += &match start.checked_add(length).is_some_and(|end| end <= memory.length) {
                 true => format!("; at {start:#x}: {}", memory.hex()),
                 false => format!("; {length} bytes at {start:#x} lie outside"),
@@ -299,7 +243,7 @@ impl Shown<'_> {
     /// Values, if the export returns any, or a text.
     fn meaning(&self, output: &[u8]) -> Option<String> {
         let results = &self.target.signature.results;
-        if self.target.abi != Abi::Substrate && !results.is_empty() {
+        if self.target.call.abi != Abi::Substrate && !results.is_empty() {
             return plain::words(results, output).map(|words| words.join(", "));
         }
         let text = std::str::from_utf8(output).ok()?;

@@ -1,13 +1,11 @@
 //! The call: a module, an export, a convention, an input.
 
 use super::Run;
-use super::program::{self, Program};
-use super::worker::{Call, Effects, has_only_effects};
+use super::worker::{Call, Effects};
 use anyhow::{Context, Result, anyhow, bail};
-use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::env::temp_dir;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use touchstone::case::init::{Constructed, constructed, initialized};
 use touchstone::case::{Library, binary, digest, parse_hex};
 use touchstone::files::read_whole;
@@ -16,8 +14,7 @@ use touchstone::plain;
 use touchstone::plan::near;
 use touchstone_executor::abi::{ALLOCATOR, Abi};
 use touchstone_executor::guest::{
-    DataType, FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, Open, deterministic,
-    imports, link, unpack,
+    DataType, FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, imports, link, unpack,
 };
 use touchstone_executor::scratch::remedy;
 use touchstone_executor::text::name as shown_name;
@@ -31,160 +28,16 @@ const MAX_PAGES: u32 = 16_384;
 /// Most shown bytes of the memory.
 const DUMPED: u64 = 65_536;
 
-/// The call, checked as far as possible without running it.
+/// The module of a file, unpacked and pre-initialised.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct Source {
     pub(super) file: PathBuf,
-    pub(super) guest: GuestModule,
-    wasm: Vec<u8>,
     pub(super) identity: Identity,
     /// The names of linked libraries, and the SHA-256 of the linked module.
     pub(super) linked: Option<(String, String)>,
     /// The export that pre-initialised the module, and the SHA-256 of the module afterwards.
     pub(super) init: Option<(String, String)>,
-    pub(super) export: String,
-    /// The type of the export; empty for a component's.
-    pub(super) signature: Signature,
-    pub(super) abi: Abi,
-    /// `true` if the convention was guessed.
-    pub(super) guessed: bool,
-    pub(super) heap: HeapPages,
-    pub(super) input: Vec<u8>,
-    pub(super) effects: Effects,
-    program: Program,
-    /// Constructors that are called without being asked.
-    pub(super) constructed: Option<Constructed>,
-    profile: OnceCell<Option<(Vec<u8>, Open)>>,
-}
-
-impl Target {
-    /// The deterministic profile of the module, and what the specification leaves open in it;
-    /// `None` if that is nothing, and for components.
-    pub(super) fn profile(&self) -> Result<Option<&(Vec<u8>, Open)>> {
-        if let Some(profile) = self.profile.get() {
-            return Ok(profile.as_ref());
-        }
-        let info = self.guest.info();
-        let profile = match info.component {
-            Some(_) => None,
-            None => deterministic(&self.wasm)?,
-        };
-        Ok(self.profile.get_or_init(|| profile).as_ref())
-    }
-
-    /// Fails if the file, the export, the convention or the input is invalid. Runs nothing.
-    pub(super) fn find(run: &Run, source: Source, export: &str) -> Result<Self> {
-        let Source { file, identity, linked, init, mut wasm, info } = source;
-        let unusable = || format!("cannot use {}", file.display());
-        // `--init` replaces constructors.
-        let mut constructed = match init {
-            _ if run.no_constructors => None,
-            Some(_) => None,
-            None => constructed(&wasm, &info, export).with_context(unusable)?,
-        };
-        if let Some(constructed) = &mut constructed {
-            wasm = std::mem::take(&mut constructed.wasm);
-        }
-        let found = find_export(&info, export).with_context(unusable)?;
-        let is_component = info.component.is_some();
-        let signature = match &found.signature {
-            Some(signature) => signature.clone(),
-            // The backend checks a component's types.
-            None if is_component => Signature::default(),
-            None => bail!(
-                "export '{}' cannot be called: it has references of types that no host can pass",
-                shown_name(export)
-            ),
-        };
-        let abi = run.abi.unwrap_or_else(|| match guess_of_component(export, &info) {
-            Some(_) if !run.args.is_empty() && !wasi::is_command(export) => Abi::Typed,
-            Some(guessed) => guessed,
-            None => match guess(export, &signature, &info) {
-                Abi::Wasi => Abi::Wasi,
-                _ if !run.args.is_empty() => Abi::Plain,
-                guessed => guessed,
-            },
-        });
-        if abi == Abi::Codec {
-            bail!("the codec convention needs a codec component; only cases can name one");
-        }
-        let program = settings(run, name(&file));
-        program.settings()?;
-        if !run.args.is_empty() && run.input.is_some() && abi != Abi::Wasi {
-            bail!("--args cannot be used with --input in the {abi} convention");
-        }
-        let input = match run.args.is_empty() || abi == Abi::Wasi {
-            true => input(run.input.as_deref())?,
-            false => arguments(export, &signature, abi, &run.args)?,
-        };
-        let heap = heap(run, abi, is_component);
-        let guest = GuestModule::new(&name(&file), &wasm, heap);
-        let guest = guest.map_err(|error| with_option(error.into(), &info, heap));
-        let guest = guest.with_context(unusable)?;
-        if !is_component {
-            Exports::of(&guest).find(export, abi)?;
-        }
-        check_input(export, &signature, abi, &input)?;
-        Ok(Self {
-            file: file.clone(),
-            guest,
-            wasm,
-            identity,
-            linked,
-            init,
-            export: export.to_owned(),
-            effects: Effects {
-                digest: run.hash || !is_component && has_only_effects(abi, &signature),
-                dump: run.dump,
-                is_shown: run.hash || run.dump.is_some(),
-            },
-            signature,
-            abi,
-            guessed: run.abi.is_none(),
-            heap,
-            input,
-            program,
-            constructed,
-            profile: OnceCell::new(),
-        })
-    }
-
-    /// Writes the module and the input to files in a private folder, for workers.
-    pub(super) fn stage(
-        &self,
-        folder: &Path,
-        deadline: Option<Duration>,
-        log: bool,
-    ) -> Result<Call> {
-        let write = |name: &str, content: &[u8]| {
-            let path = folder.join(name);
-            let written = std::fs::write(&path, content);
-            let failed = || format!("cannot write a temporary file; {}", remedy(&temp_dir()));
-            written.with_context(failed).map(|()| path)
-        };
-        Ok(Call {
-            module: write("module.wasm", &self.wasm)?,
-            input: write("input", &self.input)?,
-            name: self.guest.name().to_owned(),
-            heap: self.heap,
-            export: self.export.clone(),
-            abi: self.abi,
-            deadline,
-            log,
-            effects: self.effects,
-            program: self.program.clone(),
-        })
-    }
-}
-
-/// The module of the file, unpacked and pre-initialised.
-#[derive(Debug)]
-pub(super) struct Source {
-    file: PathBuf,
-    identity: Identity,
-    linked: Option<(String, String)>,
-    init: Option<(String, String)>,
-    wasm: Vec<u8>,
+    pub(super) wasm: Vec<u8>,
     pub(super) info: ModuleInfo,
 }
 
@@ -223,19 +76,103 @@ impl Source {
             info,
         })
     }
-}
 
-/// Settings of a WASI program of this name.
-fn settings(run: &Run, name: String) -> Program {
-    Program {
-        arguments: std::iter::once(name).chain(run.args.iter().cloned()).collect(),
-        environment: program::last_of_each(&run.environment),
-        directory: run.dir.clone(),
+    pub(super) fn is_component(&self) -> bool {
+        self.info.component.is_some()
     }
 }
 
-fn name(file: &Path) -> String {
-    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+/// The call, checked as far as possible without running it.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) source: Source,
+    pub(super) guest: GuestModule,
+    /// The type of the export; empty for a component's.
+    pub(super) signature: Signature,
+    /// `true` if the convention was guessed.
+    pub(super) guessed: bool,
+    pub(super) input: Vec<u8>,
+    /// Constructors that are called without being asked.
+    pub(super) constructed: Option<Constructed>,
+    /// Its files are in a private folder.
+    pub(super) call: Call,
+}
+
+impl Target {
+    /// Fails if the file, the export, the convention or the input is invalid. Runs nothing, and
+    /// writes the module and the input to files in a private folder, for workers.
+    pub(super) fn find(run: &Run, mut source: Source, export: &str, folder: &Path) -> Result<Self> {
+        let (file, info) = (source.file.clone(), &source.info);
+        let unusable = || format!("cannot use {}", file.display());
+        // `--init` replaces constructors.
+        let mut constructed = match run.no_constructors || source.init.is_some() {
+            true => None,
+            false => constructed(&source.wasm, info, export).with_context(unusable)?,
+        };
+        if let Some(constructed) = &mut constructed {
+            source.wasm = std::mem::take(&mut constructed.wasm);
+        }
+        let found = find_export(info, export).with_context(unusable)?;
+        let is_component = source.is_component();
+        let signature = match &found.signature {
+            Some(signature) => signature.clone(),
+            // The backend checks a component's types.
+            None if is_component => Signature::default(),
+            None => bail!(
+                "export '{}' cannot be called: it has references of types that no host can pass",
+                shown_name(export)
+            ),
+        };
+        let abi = run.abi.unwrap_or_else(|| guess(export, &signature, info, !run.args.is_empty()));
+        if abi == Abi::Codec {
+            bail!("the codec convention needs a codec component; only cases can name one");
+        }
+        if !run.args.is_empty() && run.input.is_some() && abi != Abi::Wasi {
+            bail!("--args cannot be used with --input in the {abi} convention");
+        }
+        let input = match run.args.is_empty() || abi == Abi::Wasi {
+            true => input(run.input.as_deref())?,
+            false => arguments(export, &signature, abi, &run.args)?,
+        };
+        let heap = heap(run, abi, is_component);
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let guest = GuestModule::new(&name, &source.wasm, heap);
+        let guest = guest.map_err(|error| with_option(error.into(), info, heap));
+        let guest = guest.with_context(unusable)?;
+        if !is_component {
+            Exports::of(&guest).find(export, abi)?;
+        }
+        let write = |name: &str, content: &[u8]| {
+            let path = folder.join(name);
+            let written = std::fs::write(&path, content);
+            let failed = || format!("cannot write a temporary file; {}", remedy(&temp_dir()));
+            written.with_context(failed).map(|()| path)
+        };
+        // A call without a result has only its effects to compare.
+        let has_only_effects = abi != Abi::Substrate && signature.results.is_empty();
+        let environment: BTreeMap<String, String> = run.environment.iter().cloned().collect();
+        let call = Call {
+            module: write("module.wasm", &source.wasm)?,
+            input: write("input", &input)?,
+            name: name.clone(),
+            heap,
+            export: export.to_owned(),
+            abi,
+            deadline: run.timeout,
+            log: run.log,
+            effects: Effects {
+                digest: run.hash || !is_component && has_only_effects,
+                dump: run.dump,
+                is_shown: run.hash || run.dump.is_some(),
+            },
+            arguments: std::iter::once(name).chain(run.args.iter().cloned()).collect(),
+            environment: environment.into_iter().collect(),
+            directory: run.dir.clone(),
+        };
+        call.settings()?;
+        check_input(export, &signature, abi, &input)?;
+        Ok(Self { source, guest, signature, guessed: run.abi.is_none(), input, constructed, call })
+    }
 }
 
 fn input(text: Option<&str>) -> Result<Vec<u8>> {
@@ -255,22 +192,23 @@ fn input(text: Option<&str>) -> Result<Vec<u8>> {
 
 /// For clap: an address and a length of at most 64 KiB, in bytes.
 pub(super) fn range(text: &str) -> Result<(u64, u64), String> {
-    let number = |text: &str| match text.strip_prefix("0x") {
+    let number = |text: &str| match text.trim().strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
+        None => text.trim().parse().ok(),
     };
-    let parts = text
-        .split_once(',')
-        .and_then(|(start, length)| Some((number(start.trim())?, number(length.trim())?)));
-    match parts {
+    let parts = text.split_once(',');
+    match parts.and_then(|(start, length)| Some((number(start)?, number(length)?))) {
         Some((start, length)) if (1..=DUMPED).contains(&length) => Ok((start, length)),
         _ => Err(format!("'{text}' is no address and length from 1 to {DUMPED}, such as 0x400,16")),
     }
 }
 
-/// The export to call: the named one, or that of a WASI program.
-pub(super) fn export_to_call(named: Option<&str>, info: &ModuleInfo) -> Option<String> {
-    named.or_else(|| info.program()).map(str::to_owned)
+/// For clap: the name and the value of an environment variable.
+pub(super) fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
 }
 
 /// Advice if no export was named.
@@ -305,46 +243,42 @@ fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExpor
     })
 }
 
-/// The convention that fits the type of a component's export; `None` for a core module.
-fn guess_of_component(name: &str, info: &ModuleInfo) -> Option<Abi> {
-    let functions = &info.component.as_ref()?.functions;
-    let place = info.exports.iter().position(|export| export.name == name);
-    let ty = place.and_then(|place| functions.get(place));
-    let bytes = DataType::List(Box::new(DataType::Primitive("u8")));
-    Some(match ty.map(|ty| (&ty.params[..], &ty.result)) {
-        _ if wasi::is_command(name) => Abi::Wasi,
-        Some(([], None)) | None => Abi::Input,
-        Some(([(_, param)], None)) if *param == bytes => Abi::Bytes,
-        Some(_) => Abi::Typed,
-    })
-}
-
-/// The most likely convention of an export.
-fn guess(name: &str, signature: &Signature, info: &ModuleInfo) -> Abi {
-    let asks_for_input = || {
-        info.imports
-            .iter()
-            .any(|import| import.module == "env" && import.name == imports::INPUT_LENGTH)
+/// The most likely convention of an export that is called with or without `--args`.
+fn guess(name: &str, signature: &Signature, info: &ModuleInfo, has_args: bool) -> Abi {
+    if let Some(component) = &info.component {
+        let place = info.exports.iter().position(|export| export.name == name);
+        let ty = place.and_then(|place| component.functions.get(place));
+        let bytes = DataType::List(Box::new(DataType::Primitive("u8")));
+        return match ty.map(|ty| (&ty.params[..], &ty.result)) {
+            _ if wasi::is_command(name) => Abi::Wasi,
+            _ if has_args => Abi::Typed,
+            Some(([], None)) | None => Abi::Input,
+            Some(([(_, param)], None)) if *param == bytes => Abi::Bytes,
+            Some(_) => Abi::Typed,
+        };
+    }
+    let has_import = |module: &str, name: Option<&str>| {
+        let is_meant = |own: &str| name.is_none_or(|name| name == own);
+        info.imports.iter().any(|import| import.module == module && is_meant(&import.name))
     };
-    let imports_wasi = || info.imports.iter().any(|import| import.module == wasi::MODULE);
+    let allocator = Some(Signature::new(&[ValueType::I32], &[ValueType::I32]));
+    let allocates =
+        |export: &FunctionExport| export.name == ALLOCATOR && export.signature == allocator;
     let takes_bytes = signature.params == [ValueType::I32; 2];
-    if name == wasi::START && *signature == Signature::default() && imports_wasi() {
+    let is_start = name == wasi::START && *signature == Signature::default();
+    if is_start && has_import(wasi::MODULE, None) {
         Abi::Wasi
+    } else if has_args {
+        Abi::Plain
     } else if takes_bytes && signature.results == [ValueType::I64] {
         Abi::Substrate
-    } else if signature.params.is_empty() && asks_for_input() {
+    } else if signature.params.is_empty() && has_import("env", Some(imports::INPUT_LENGTH)) {
         Abi::Input
     } else if takes_bytes && info.exports.iter().any(allocates) {
         Abi::Bytes
     } else {
         Abi::Plain
     }
-}
-
-/// `true` if an export is the allocator of the bytes convention.
-fn allocates(export: &FunctionExport) -> bool {
-    export.name == ALLOCATOR
-        && export.signature == Some(Signature::new(&[ValueType::I32], &[ValueType::I32]))
 }
 
 fn heap(run: &Run, abi: Abi, is_component: bool) -> HeapPages {

@@ -2,9 +2,6 @@
 
 use super::answer::{Answer, State};
 use super::content::Content;
-use super::program::Program;
-use super::streams::Streams;
-use super::timing;
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -13,39 +10,32 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::Guests;
 use touchstone::files::read_whole;
-use touchstone::lab::{Lab, Loaded, Refused};
-use touchstone::record::{Comparison, Executor};
-use touchstone::solo;
+use touchstone::lab::{Lab, Refused};
+use touchstone::solo::{self, FromProcess};
 use touchstone::terminal::complain;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::host::Stream;
 use touchstone_executor::text::harmless;
+use touchstone_executor::wasi::{Directory, MOST_OUTPUT, Settings};
 use touchstone_executor::{
-    Config, Error, ExportId, Imports, Instance, MeasuredEngine, Outcome, Signature, Strategy, TrapKind,
+    Config, Error, ExportId, Imports, Instance, MeasuredEngine, Outcome, Strategy, TrapKind,
 };
 
 /// Most live instances. Only one is used, and a pool reserves address space for each.
 const INSTANCES: u32 = 4;
 
-/// The question to a worker.
+/// The question to a worker: the call on an engine, under some strategies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Ask {
     pub(super) call: Call,
-    pub(super) task: Task,
+    pub(super) engine: String,
+    pub(super) strategies: Vec<Strategy>,
     /// The private folder in which workers share compiled code.
     pub(super) artifacts: PathBuf,
 }
 
-/// The work of a worker.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Task {
-    /// Make the call on an engine, under some strategies.
-    Call { engine: String, strategies: Vec<Strategy> },
-    /// Time a combination in turns with the baseline, for about this long.
-    Time { subject: Executor, baseline: Executor, each: Duration, process: u32 },
-}
-
-/// The call, for a process that has only the files of the target.
+/// The call, for a process that has only these files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Call {
     pub(super) module: PathBuf,
@@ -54,10 +44,15 @@ pub(super) struct Call {
     pub(super) heap: HeapPages,
     pub(super) export: String,
     pub(super) abi: Abi,
-    pub(super) deadline: Option<Duration>,
+    pub(super) deadline: Duration,
     pub(super) log: bool,
     pub(super) effects: Effects,
-    pub(super) program: Program,
+    /// Arguments of a WASI program; the first one is its name.
+    pub(super) arguments: Vec<String>,
+    /// Names and values of its environment variables.
+    pub(super) environment: Vec<(String, String)>,
+    /// The directory that it can read.
+    pub(super) directory: Option<PathBuf>,
 }
 
 /// The part of the memory that is taken after a call.
@@ -72,6 +67,10 @@ pub(super) struct Effects {
 }
 
 impl Effects {
+    pub(super) fn are_wanted(self) -> bool {
+        self.digest || self.dump.is_some()
+    }
+
     fn of(self, memory: &[u8]) -> Content {
         let range = self.dump.and_then(|(start, length)| {
             let end = start.checked_add(length)?;
@@ -79,97 +78,79 @@ impl Effects {
         });
         Content::new(range.unwrap_or_default(), memory)
     }
-
-    fn are_wanted(self) -> bool {
-        self.digest || self.dump.is_some()
-    }
 }
 
-/// Progress of a worker.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The current work of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Phase {
+    Compiling,
+    Loading,
+    Calling,
+}
+
+/// Progress of a worker, strategy by strategy.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Step {
-    /// It compiles for a strategy.
-    Compiles(Strategy),
-    /// It loads the compiled module.
-    Loads(Strategy),
-    /// It makes a call.
-    Calls(Strategy),
-    /// The answer under a strategy.
-    Answers(Strategy, Box<Answer>),
+    Begins(Phase),
+    Answers(Box<Answer>),
 }
 
-/// A message from a worker. At the end, a timing.
-pub(super) type FromWorker = solo::FromProcess<Step, Option<Comparison>>;
+/// A message from a worker.
+pub(super) type FromWorker = FromProcess<Step, ()>;
 
 /// Serves as a worker.
 pub(super) fn serve() -> Result<()> {
     solo::serve("--worker", |ask, say| {
         let mut loader = Loader::new(ask)?;
-        match &ask.task {
-            Task::Call { engine, strategies } => {
-                let engine = self::engine(engine)?;
-                for strategy in strategies {
-                    let answer = loader.call_twice(&*engine, *strategy, say);
-                    let answer = answer.unwrap_or_else(|answer| *answer);
-                    let is_stopped = answer.state == State::Stopped;
-                    say(Step::Answers(*strategy, Box::new(answer)));
-                    // Other strategies run the same code and would take the same time.
-                    if is_stopped {
-                        break;
-                    }
-                }
-                Ok(None)
-            }
-            Task::Time { subject, baseline, each, process } => {
-                Ok(Some(timing::turn(&mut loader, subject, baseline, *each, *process)?))
+        for strategy in &ask.strategies {
+            let answer = loader.call_twice(*strategy, &mut |phase| say(Step::Begins(phase)));
+            let answer = answer.unwrap_or_else(|answer| *answer);
+            let is_stopped = answer.state == State::Stopped;
+            say(Step::Answers(Box::new(answer)));
+            // Other strategies run the same code and would take the same time.
+            if is_stopped {
+                break;
             }
         }
+        Ok(())
     })
 }
 
-pub(super) fn engine(name: &str) -> Result<Arc<dyn MeasuredEngine>> {
-    let engines = touchstone_runtimes::engines();
-    let found = engines.into_iter().find(|engine| engine.id() == name);
-    found.with_context(|| format!("there is no engine '{name}'"))
-}
-
-pub(super) struct Loader {
-    pub(super) call: Call,
-    pub(super) input: Vec<u8>,
+struct Loader {
+    call: Call,
+    input: Vec<u8>,
+    engine: Arc<dyn MeasuredEngine>,
     guest: GuestModule,
     /// Compiles once for all strategies that share an artifact.
     lab: Lab,
     /// The combination whose log is printed now.
     logged: Arc<Mutex<Option<String>>>,
-    streams: Streams,
+    /// Copies of standard output and error since they were last taken.
+    streams: Arc<Mutex<[Vec<u8>; 2]>>,
 }
 
 impl Loader {
     fn new(ask: &Ask) -> Result<Self> {
         let call = ask.call.clone();
-        let wasm = read_whole(&call.module)?;
-        let guest = GuestModule::new(&call.name, &wasm, call.heap)?;
+        let guest = GuestModule::new(&call.name, &read_whole(&call.module)?, call.heap)?;
         let input = read_whole(&call.input)?;
-        let logged = Arc::new(Mutex::new(None));
-        let engine = match &ask.task {
-            Task::Call { engine, .. } => Some(self::engine(engine)?),
-            Task::Time { .. } => None,
-        };
-        let can_stop = engine.is_some_and(|engine| engine.capabilities().deadline);
-        let deadline = call.deadline.filter(|_| can_stop);
-        let wasi = Some(Arc::new(call.program.settings()?));
+        let engine = touchstone_runtimes::engines().into_iter().find(|own| own.id() == ask.engine);
+        let engine = engine.with_context(|| format!("there is no engine '{}'", ask.engine))?;
+        let streams = Arc::new(Mutex::new([Vec::new(), Vec::new()]));
+        let copies = Arc::clone(&streams);
         let mut config = Config {
-            deadline,
+            deadline: engine.capabilities().deadline.then_some(call.deadline),
             instances: INSTANCES,
-            wasi,
             imports: Imports::Trap,
+            wasi: Some(Arc::new(call.settings()?)),
+            streams: Some(Arc::new(move |stream, bytes| {
+                let copy: &mut Vec<u8> = &mut copies.lock()[usize::from(stream == Stream::Error)];
+                let room = MOST_OUTPUT.saturating_sub(copy.len());
+                copy.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            })),
             ..Config::default()
         };
-        let streams = Streams::default();
-        // Copying takes time.
-        if matches!(ask.task, Task::Call { .. }) {
-            config.streams = Some(streams.sink());
-        }
+        let logged = Arc::new(Mutex::new(None::<String>));
         if call.log {
             const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
             let logged = Arc::clone(&logged);
@@ -184,44 +165,34 @@ impl Loader {
         }
         let lab = Lab::new(Guests::built(), config).without_times();
         let lab = lab.sharing_artifacts(&ask.artifacts)?;
-        Ok(Self { call, input, guest, lab, logged, streams })
+        Ok(Self { call, input, engine, guest, lab, logged, streams })
     }
 
-    /// The loaded module. `say` gets the progress.
-    pub(super) fn load(
-        &mut self,
-        engine: &dyn MeasuredEngine,
-        strategy: Strategy,
-        say: &mut dyn FnMut(Step),
-    ) -> Result<Loaded, Box<Answer>> {
-        let (guest, heap) = (&self.guest, self.call.heap);
-        say(Step::Compiles(strategy));
-        // The artifact is reused below.
-        let compiled = self.lab.artifact(engine, strategy, guest, heap);
-        compiled.map_err(|error| Box::new(Refused::from(error).into()))?;
-        say(Step::Loads(strategy));
-        // Loading may instantiate, and so run a start function.
-        let config = self.lab.config().clone();
-        self.lab
-            .load_guest(engine, strategy, guest, heap, &config)
-            .map_err(|error| Box::new(Answer::failed(error, guest.info().has_start)))
-    }
-
-    /// Calls the export twice on clean instances, and compares both.
+    /// Calls the export twice on clean instances, and compares both. `say` gets the progress.
     fn call_twice(
         &mut self,
-        engine: &dyn MeasuredEngine,
         strategy: Strategy,
-        say: &mut dyn FnMut(Step),
+        say: &mut dyn FnMut(Phase),
     ) -> Result<Answer, Box<Answer>> {
+        let (engine, guest, heap) = (Arc::clone(&self.engine), &self.guest, self.call.heap);
         *self.logged.lock() = Some(format!("{} {strategy}", engine.id()));
-        let streams = self.streams.clone();
-        let written = |answer: Box<Answer>| Box::new(answer.with_written(streams.of_start()));
-        let Loaded { instances, .. } = self.load(engine, strategy, say).map_err(written)?;
-        let has_start = self.guest.info().has_start;
-        let failed = |error: Error| written(Box::new(Answer::failed(error, has_start)));
+        let (streams, has_start) = (Arc::clone(&self.streams), guest.info().has_start);
+        // With what a start function has written.
+        let failed = |error: Error| {
+            let written = std::mem::take(&mut *streams.lock());
+            Box::new(Answer::failed(error, has_start).with_written(true, written))
+        };
+        say(Phase::Compiling);
+        // The artifact is reused below.
+        let compiled = self.lab.artifact(&*engine, strategy, guest, heap);
+        compiled.map_err(|error| Box::new(Refused::from(error).into()))?;
+        say(Phase::Loading);
+        // Loading may instantiate, and so run a start function.
+        let config = self.lab.config().clone();
+        let loaded = self.lab.load_guest(&*engine, strategy, guest, heap, &config);
+        let instances = loaded.map_err(failed)?.instances;
         let export = instances.export(&self.call.export, self.call.abi).map_err(failed)?;
-        say(Step::Calls(strategy));
+        say(Phase::Calling);
         let mut instance = instances.take().map_err(failed)?;
         let first = self.call(&mut *instance, export).map_err(failed)?;
         if first.state == State::Stopped {
@@ -229,7 +200,7 @@ impl Loader {
         }
         // The second call logs the same again.
         *self.logged.lock() = None;
-        say(Step::Calls(strategy));
+        say(Phase::Calling);
         let second = self.call(&mut *instance, export).map_err(failed)?;
         if first.is_like(&second) {
             return Ok(first);
@@ -245,27 +216,41 @@ impl Loader {
         instance: &mut dyn Instance,
         export: ExportId,
     ) -> touchstone_executor::Result<Answer> {
-        let (abi, mut output) = (self.call.abi, Vec::new());
+        let (is_program, mut output) = (self.call.abi == Abi::Wasi, Vec::new());
         instance.prepare()?;
-        let start_wrote = self.streams.begin_call(abi);
+        // A program's output contains that of its start function.
+        let [out, error] = std::mem::take(&mut *self.streams.lock());
+        let start_wrote = !error.is_empty() || !is_program && !out.is_empty();
         let outcome = instance.invoke(export, &self.input, &mut output);
-        let written = self.streams.of_call(abi, &output, start_wrote);
+        let [out, error] = std::mem::take(&mut *self.streams.lock());
         let effects = self.call.effects;
         let is_wanted = match &outcome {
             Ok(Outcome::Returned) => effects.are_wanted(),
             Ok(Outcome::Trapped(trap)) => effects.is_shown && leaves_its_memory(&trap.kind),
             Err(_) => false,
         };
-        let memory = match is_wanted {
-            true => instance.memory().map(|memory| effects.of(memory)),
-            false => None,
-        };
+        let memory = is_wanted.then(|| instance.memory().map(|memory| effects.of(memory)));
         instance.finish()?;
         let answer = match outcome? {
             Outcome::Returned => Answer::returned(&output),
             Outcome::Trapped(trap) => Answer::trapped(&trap),
         };
-        Ok(answer.with_memory(memory).with_written(written))
+        let answer = Answer { memory: memory.flatten(), start_wrote, ..answer };
+        Ok(answer.with_written(is_program, [if is_program { output } else { out }, error]))
+    }
+}
+
+impl Call {
+    /// The settings of a WASI program, with the directory opened.
+    pub(super) fn settings(&self) -> Result<Settings> {
+        let open = |path: &PathBuf| {
+            Directory::open(path).with_context(|| format!("cannot use {}", path.display()))
+        };
+        Ok(Settings {
+            arguments: self.arguments.clone(),
+            environment: self.environment.clone(),
+            directory: self.directory.as_ref().map(open).transpose()?,
+        })
     }
 }
 
@@ -273,9 +258,4 @@ impl Loader {
 /// the size of the stack leave other memories.
 fn leaves_its_memory(trap: &TrapKind) -> bool {
     !matches!(trap, TrapKind::DeadlineExceeded | TrapKind::StackOverflow)
-}
-
-/// `true` if a call has no result, so that only its effects can be compared.
-pub(super) fn has_only_effects(abi: Abi, signature: &Signature) -> bool {
-    abi != Abi::Substrate && signature.results.is_empty()
 }

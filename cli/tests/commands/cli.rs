@@ -309,11 +309,7 @@ fn peers_print_a_line_of_fields_for_each_row_and_record_them() {
     for option in ["--rounds", "--processes"] {
         touchstone(&["peers", filter, option, "0"]).refused(&["invalid value '0'"]);
     }
-    let before = std::fs::read(&file).unwrap();
-    let again = touchstone(&[&arguments[..], &["--no-record"]].concat());
-    assert_eq!((again.code, again.out.lines().count()), (0, lines.len()), "{}", again.err);
-    assert_eq!(std::fs::read(&file).unwrap(), before);
-    let nowhere = touchstone(&["peers", "--no-record", "nowhere"]);
+    let nowhere = touchstone(&["peers", "nowhere"]);
     assert_eq!(nowhere.code, 2);
     assert!(nowhere.err.contains("no comparison matches 'nowhere'"), "{}", nowhere.err);
 }
@@ -401,8 +397,7 @@ fn recorded_in(path: &std::path::Path) {
 }
 
 /// Charts that show what the made-up records have.
-const CHARTS: [&str; 2] =
-    ["--charts", concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/charts.toml")];
+const CHARTS: [&str; 2] = ["--data", concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures")];
 
 fn recorded(folder: &Folder) -> PathBuf {
     let path = folder.at("records.jsonl");

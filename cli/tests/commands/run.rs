@@ -294,34 +294,6 @@ fn a_refusal_for_this_module_is_a_row_with_its_reason() {
 }
 
 #[test]
-fn agreeing_combinations_are_timed() {
-    let folder = Folder::new();
-    let guest = folder.module(GUEST);
-    let bench = ["--bench", "--bench-time", "0.02"];
-    // Two engines: over all of them, more than 20 seconds pass, and progress is printed.
-    let run = ["run", &guest, "--call", "pages", "--backend", "^(wasmi|wasmtime)$"];
-    let ran = touchstone(&[&run[..], &bench, &["--json"]].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    for line in ran.lines().iter().filter(|line| line["status"] == "returned") {
-        let [low, median, high] = ["low_ns", "median_ns", "high_ns"].map(|key| line[key].as_f64());
-        assert!(median.unwrap() > 0.0, "{line}");
-        // Slow calls may have too few samples for an interval.
-        if let (Some(low), Some(high)) = (low, high) {
-            assert!(low <= median.unwrap() && median.unwrap() <= high, "{line}");
-        }
-    }
-    // On a busy machine, progress is printed all the same.
-    let ran = touchstone(&[&run[..], &bench].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let out = ran.out;
-    assert!(out.contains("a call, median [95 %]") && out.contains("baseline"), "{out}");
-
-    let run = ["run", &guest, "--call", "unreachable", "--backend", "^(wasmi|wasmtime)$"];
-    let out = touchstone(&[&run[..], &bench].concat()).found(&["nothing is timed"]);
-    assert!(!out.contains("median"), "{out}");
-}
-
-#[test]
 fn what_is_no_usable_module_is_refused_in_words() {
     let folder = Folder::new();
     let whole = wat::parse_str(GUEST).unwrap();

@@ -109,7 +109,7 @@ fn others() -> Vec<Line> {
     let line = |point: Point| Line::Point(Box::new(point));
     let soak = [1000_u64, 10_000].map(|swaps| {
         let place = at.clone().with("method", "pool").with("swaps", swaps);
-        line(Point::new("swap_memory", place, 0).value("rss_kib", 9000_u64))
+        line(Point::new("swap_memory", place, 0).value("rss_kib", 9000.0))
     });
     let place = at.clone().with("method", "pool").with("threads", 2_u64);
     let load = Point::new("swap_load", place, 0)
@@ -125,7 +125,7 @@ fn others() -> Vec<Line> {
     let density_of = lives.into_iter().fold(density(100), |point, own| point.footprint(own, live));
     let tails = ["making", "first_calls", "calls"];
     let density_of = tails.into_iter().fold(density_of, |point, own| point.tail(own, TAIL));
-    let out = density(20_000).value("made", 16_003_u64);
+    let out = density(20_000).value("made", 16_003.0);
     let out = out.refused(Status::Failed, name("out of memory"));
     let reset = |strategy, pages: u64| {
         let call = Samples(vec![Sample::single(100.0 * pages as f64); 6]);
@@ -141,7 +141,7 @@ fn others() -> Vec<Line> {
             let point = Point::new("requests", place, 0).values(values);
             line(point.values([("cpu_ns", 50), ("rss_kib", 900)]).tail("latency", TAIL))
         };
-        let capacity = Point::new("requests", place.clone(), 0).value("capacity", 1000_u64);
+        let capacity = Point::new("requests", place.clone(), 0).value("capacity", 1000.0);
         [line(capacity), load("own"), load("used")]
     };
     let node = Point::new("node", at.clone(), 0).tail("queries", TAIL).values([

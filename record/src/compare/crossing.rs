@@ -30,7 +30,6 @@ pub struct Crossings {
 /// Between two such numbers with different results lies a crossing. What was measured between
 /// them shows no difference; its medians only say where the ratio is about one. Ratios without a
 /// logarithm are left out.
-#[must_use]
 pub fn crossings(ratios: &[(u64, Estimate)]) -> Crossings {
     let has_logarithm =
         |(pages, own): &(u64, Estimate)| *pages > 0 && own.median > 0.0 && own.median.is_finite();

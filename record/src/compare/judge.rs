@@ -12,11 +12,8 @@ pub const MARGIN: f64 = 0.02;
 pub struct Judged {
     /// Time of the subject over that of the baseline: times slower than the baseline.
     pub ratio: Estimate,
-    /// The verdict.
     pub verdict: Verdict,
-    /// Time of one call of the subject, ns.
     pub subject_ns: f64,
-    /// Time of one call of the baseline, ns.
     pub baseline_ns: f64,
 }
 
@@ -37,7 +34,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// The verdict for a ratio with this interval.
-    #[must_use]
     pub fn of(interval: Option<(f64, f64)>, margin: f64) -> Self {
         let Some((low, high)) = interval else { return Self::NotEnoughData };
         let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
@@ -61,7 +57,6 @@ impl Verdict {
 /// these medians; with fewer, it reaches from the lowest to the highest end of the
 /// processes' own intervals and medians. [`estimate::used`] says which rounds count, and when
 /// the result is marked.
-#[must_use]
 pub fn judge<'a>(
     processes: impl IntoIterator<Item = &'a Comparison>,
     margin: f64,
@@ -71,7 +66,6 @@ pub fn judge<'a>(
 
 /// The same from the rounds of each process: times of subject and baseline, ns, and whether both
 /// are clean.
-#[must_use]
 pub fn judge_rounds(
     processes: impl IntoIterator<Item = Vec<((f64, f64), bool)>>,
     margin: f64,

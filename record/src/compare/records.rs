@@ -6,7 +6,6 @@ use crate::{Book, CellKey, Metric};
 /// Compares the call times of all cells that two runs have in common. The interval of the
 /// ratio is the widest that both intervals allow. The runs were not made in turns, so a
 /// difference may come from the machine.
-#[must_use]
 pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<(CellKey, Judged)> {
     let common = |cell: &CellKey| {
         let ours = subject.estimate(cell, Metric::Call)?;

@@ -8,14 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::{MemoryFrom, Strategy};
 
 /// `true` if the written pages of a strategy's memory are dropped, rather than restored in place.
-#[must_use]
 pub fn drops(strategy: Strategy) -> bool {
     matches!(strategy.memory, MemoryFrom::Segments | MemoryFrom::CopyOnWrite)
 }
 
 /// How many times slower one executor is than another at a place: from the rounds in which both
 /// were timed in turns. `None` if there is no such round.
-#[must_use]
 pub fn ratio(
     points: &PointBook,
     place: &Place,
@@ -36,7 +34,6 @@ pub fn ratio(
 }
 
 /// The executor with the shortest time at a place, among some.
-#[must_use]
 pub fn fastest<'a>(
     points: &PointBook,
     place: &Place,
@@ -72,14 +69,13 @@ pub const CALL: &str = "call";
 const PAGES: &str = "pages";
 
 /// The places without executor and number of pages, each with its executors and numbers.
-#[must_use]
 pub fn courses(points: &PointBook) -> BTreeMap<Place, Measured> {
     let mut courses: BTreeMap<Place, Measured> = BTreeMap::new();
     for own in points.measured() {
         let (Some(executor), Some(pages)) = (own.place.executor(), own.place.number(PAGES)) else {
             continue;
         };
-        let course = own.place.without_executor().without([&PAGES.to_owned()]);
+        let course = own.place.without_executor().without([PAGES]);
         let (all, executors) = courses.entry(course).or_default();
         all.insert(pages);
         executors.insert(executor);
@@ -89,7 +85,6 @@ pub fn courses(points: &PointBook) -> BTreeMap<Place, Measured> {
 
 /// Every way that restores written pages against the fastest one that drops them, on each course
 /// and engine.
-#[must_use]
 pub fn races(points: &PointBook) -> Vec<Race> {
     let mut races = Vec::new();
     for (course, (_, executors)) in courses(points) {
@@ -120,7 +115,6 @@ pub fn races(points: &PointBook) -> Vec<Race> {
 
 impl Race {
     /// A sentence without the course, with the names of both executors in code style in Markdown.
-    #[must_use]
     pub fn sentence(&self) -> String {
         use super::Verdict::Faster;
         let Self { dropping, restoring, crossings, .. } = self;
@@ -146,7 +140,6 @@ impl Race {
 }
 
 /// A number of pages as a size in KiB or MiB, with two digits or all before the point.
-#[must_use]
 pub fn page_size(pages: f64) -> String {
     let kib = pages * PAGE as f64 / 1024.0;
     let short = |value: f64| match value {

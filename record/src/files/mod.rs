@@ -15,27 +15,19 @@ pub use path::{FilePath, in_words};
 pub const LARGEST: u64 = 256 << 20;
 
 /// A file or folder of the project.
-#[must_use]
 pub fn project(path: &str) -> PathBuf {
     let of_this_package = Path::new(env!("CARGO_MANIFEST_DIR"));
     of_this_package.parent().unwrap_or(of_this_package).join(path)
 }
 
 /// Content of a file; `None` if there is no such file.
-///
-/// # Errors
-///
-/// Those of [`read_whole`].
 pub fn read(place: &FilePath) -> Result<Option<Vec<u8>>> {
     if place.exists() { read_whole(place).map(Some) } else { Ok(None) }
 }
 
 /// Content of a file, or of a pipe that the user named.
-///
-/// # Errors
-///
-/// When it cannot be read, is a folder or a device, leaves the folder that it must stay in, or
-/// holds more than [`LARGEST`] bytes.
+/// Fails when it cannot be read, is a folder or a device, leaves the folder that it must stay in,
+/// or holds more than [`LARGEST`] bytes.
 pub fn read_whole(place: impl Into<FilePath>) -> Result<Vec<u8>> {
     read_at_most(&place.into(), LARGEST)
 }
@@ -53,16 +45,11 @@ fn read_at_most(place: &FilePath, most: u64) -> Result<Vec<u8>> {
 }
 
 /// The bytes without the mark (U+FEFF) that some editors put in front of a text.
-#[must_use]
 pub fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 
-/// Text of a file or of a pipe.
-///
-/// # Errors
-///
-/// Those of [`read_whole`], and when it is not UTF-8.
+/// Text in UTF-8 of a file or of a pipe.
 pub fn read_text(place: impl Into<FilePath>) -> Result<String> {
     let place = place.into();
     let text = String::from_utf8(without_mark(&read_whole(&place)?).to_vec());
@@ -72,10 +59,7 @@ pub fn read_text(place: impl Into<FilePath>) -> Result<String> {
 
 /// Opens or creates a file for reading and appending. Within a folder of others it must be a
 /// file of its own: not a symbolic link, and not a second name of another file.
-///
-/// # Errors
-///
-/// When it cannot be opened, or is a device or a pipe.
+/// Fails when it cannot be opened, or is a device or a pipe.
 pub fn append_to(place: &FilePath) -> Result<File> {
     let folder = place.hold_folder()?;
     // A pipe is opened without waiting for its other end.
@@ -97,10 +81,6 @@ pub fn append_to(place: &FilePath) -> Result<File> {
 }
 
 /// Gives a file another name, in its folder.
-///
-/// # Errors
-///
-/// When the folder cannot be written.
 pub fn rename(from: &FilePath, to: &Path) -> Result<()> {
     let folder = from.hold_folder()?;
     let name = to.file_name().context("the file has no name")?;
@@ -108,10 +88,7 @@ pub fn rename(from: &FilePath, to: &Path) -> Result<()> {
 }
 
 /// Writes a file that is not there yet. A link of that name is not followed.
-///
-/// # Errors
-///
-/// When there is such a file, or it cannot be written.
+/// Fails when there is such a file, or it cannot be written.
 pub fn create(place: &FilePath, content: &[u8]) -> Result<()> {
     let folder = place.hold_folder()?;
     let path = folder.path().join(place.name()?);
@@ -139,10 +116,6 @@ pub struct Staged {
 }
 
 /// Writes a content beside a file, making the folder if need be. The file itself is not touched.
-///
-/// # Errors
-///
-/// When the folder cannot be made or the disk is full.
 pub fn stage(place: impl Into<FilePath>, content: &[u8]) -> Result<Staged> {
     let place = place.into();
     let failed = || format!("cannot write {place}; the old file is as it was");
@@ -159,10 +132,6 @@ pub fn stage(place: impl Into<FilePath>, content: &[u8]) -> Result<Staged> {
 
 impl Staged {
     /// Replaces the file in one step, or the link of that name.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be replaced.
     pub fn commit(self) -> Result<()> {
         let Self { file, folder, place } = self;
         let replaced = file.persist(folder.path().join(place.name()?));

@@ -1,13 +1,12 @@
 //! Paths of files, and how far they may lead.
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, ensure};
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use touchstone_executor::beneath;
@@ -56,10 +55,6 @@ impl fmt::Display for FilePath {
 
 impl FilePath {
     /// A folder that the user named. What is joined to it stays beneath it.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such folder.
     pub fn within(folder: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::openat(fs::CWD, folder, flags, Mode::empty())
@@ -69,17 +64,12 @@ impl FilePath {
     }
 
     /// A file beside this one, which stays in the folder of this one.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such folder.
     pub fn beside(&self, name: impl AsRef<Path>) -> Result<Self> {
         let folder = self.folder();
         Ok(if folder.is_confined() { folder } else { Self::within(&folder.path)? }.join(name))
     }
 
     /// A path that the user named beside this folder: beneath it where it lies there.
-    #[must_use]
     pub fn or_elsewhere(&self, path: &Path) -> Self {
         let is_plain = |rest: &Path| rest.components().all(|c| matches!(c, Component::Normal(_)));
         let within = self.within.clone().filter(|_| rest(path, &self.path).is_some_and(is_plain));
@@ -87,19 +77,16 @@ impl FilePath {
     }
 
     /// A path beneath this folder.
-    #[must_use]
     pub fn join(&self, path: impl AsRef<Path>) -> Self {
         Self { path: self.path.join(path), within: self.within.clone() }
     }
 
     /// The folder of a file.
-    #[must_use]
     pub fn folder(&self) -> Self {
         Self { path: super::folder_of(&self.path).to_owned(), within: self.within.clone() }
     }
 
     /// The path, for messages and links. Opening it by this name would follow links.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -128,7 +115,6 @@ impl FilePath {
     }
 
     /// `false` if there is nothing of that name.
-    #[must_use]
     pub fn exists(&self) -> bool {
         match self.rooted() {
             Ok(None) => self.path.exists(),
@@ -140,30 +126,27 @@ impl FilePath {
 
     /// Opens a file for reading. Pipes are read where the user named one.
     pub(super) fn open(&self) -> Result<File> {
-        let Some((root, path)) = self.rooted()? else {
-            let failed = || format!("cannot read {self}");
-            let file = File::open(&self.path).with_context(failed)?;
-            let kind = file.metadata().with_context(failed)?.file_type();
-            if !kind.is_file() && !kind.is_fifo() && !kind.is_socket() {
-                // A device may have no end.
-                let kind = if kind.is_dir() { "a folder" } else { "a device" };
-                bail!("cannot read {self}: it is {kind}, and a file or a pipe is needed");
+        let (file, kind, needed): (File, _, _) = match self.rooted()? {
+            Some((root, path)) => {
+                let opened = beneath::read(&root.fd, path, OFlags::empty());
+                let (fd, kind) = opened.map_err(|error| self.refused(root, error))?;
+                (fd.into(), kind, "a file")
             }
-            return Ok(file);
+            None => {
+                let failed = || format!("cannot read {self}");
+                let file = File::open(&self.path).with_context(failed)?;
+                let kind = FileType::from_raw_mode(fs::fstat(&file).with_context(failed)?.st_mode);
+                (file, kind, "a file or a pipe")
+            }
         };
-        let opened = beneath::read(&root.fd, path, OFlags::empty());
-        let (fd, kind) = opened.map_err(|error| self.refused(root, error))?;
-        if kind == FileType::RegularFile {
-            return Ok(fd.into());
-        }
-        bail!("cannot read {self}: it is {}, and a file is needed", in_words(kind))
+        let is_pipe = matches!(kind, FileType::Fifo | FileType::Socket) && !self.is_confined();
+        // A device may have no end.
+        let is_right = kind == FileType::RegularFile || is_pipe;
+        ensure!(is_right, "cannot read {self}: it is {}, and {needed} is needed", in_words(kind));
+        Ok(file)
     }
 
     /// The names in a folder, sorted.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
     pub fn list(&self) -> Result<Vec<Self>> {
         let failed = || format!("cannot read the folder {self}");
         let held = match self.rooted()? {
@@ -222,16 +205,11 @@ impl FilePath {
     }
 
     /// `true` if the place lies within a folder of others.
-    #[must_use]
     pub fn is_confined(&self) -> bool {
         self.within.is_some()
     }
 
     /// Removes a file, or the link of that name.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be removed.
     pub fn remove(&self) -> Result<()> {
         let folder = self.hold_folder()?;
         let removed = std::fs::remove_file(folder.path().join(self.name()?));
@@ -240,7 +218,6 @@ impl FilePath {
 }
 
 /// The kind of something that is no file, as messages say it.
-#[must_use]
 pub fn in_words(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a folder",

@@ -1,7 +1,7 @@
 //! Terminal output: tables, colours, and writing to a pipe that may close. All that is written
 //! passes [`escape`](crate::escape), which leaves only the sequences of [`Style`].
 
-pub mod progress;
+mod progress;
 
 use crate::Skipped;
 use crate::escape::terminal;
@@ -9,11 +9,9 @@ use anyhow::{Context, Result};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
+pub use progress::Progress;
+
 /// Writes to the standard output. A closed pipe (`… | head`) is not an error.
-///
-/// # Errors
-///
-/// When writing fails for another reason.
 pub fn print(text: &str) -> Result<()> {
     let allowed: &[&str] = if Style::of_stdout().colour { &CODES } else { &[] };
     let mut stdout = std::io::stdout().lock();
@@ -45,7 +43,6 @@ pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
 }
 
 /// `true` if a terminal gets escape sequences: not with `NO_COLOR` or `TERM=dumb`.
-#[must_use]
 pub fn takes_escapes() -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
@@ -61,8 +58,6 @@ pub struct Style {
 }
 
 impl Style {
-    /// That of the standard output.
-    #[must_use]
     pub fn of_stdout() -> Self {
         Self { colour: takes_escapes() && std::io::stdout().is_terminal() }
     }
@@ -71,26 +66,18 @@ impl Style {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Bold text.
-    #[must_use]
     pub fn bold(self, text: &str) -> String {
         self.wrap("1", text)
     }
 
-    /// Dimmed text.
-    #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.wrap("2", text)
     }
 
-    /// Text about success.
-    #[must_use]
     pub fn good(self, text: &str) -> String {
         self.wrap("32", text)
     }
 
-    /// Text about failure.
-    #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.wrap("31", text)
     }
@@ -105,8 +92,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these headings.
-    #[must_use]
     pub fn new(head: &[&str]) -> Self {
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING);
@@ -116,27 +101,20 @@ impl Table {
         Self { table, head: !head.is_empty(), right: Vec::new(), indent: 0 }
     }
 
-    /// Aligns these columns to the right.
-    #[must_use]
     pub fn right(mut self, columns: &[usize]) -> Self {
         columns.clone_into(&mut self.right);
         self
     }
 
-    /// Puts spaces before each line.
-    #[must_use]
     pub fn indented(mut self, indent: usize) -> Self {
         self.indent = indent;
         self
     }
 
-    /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.table.add_row(cells.into_iter().collect::<Vec<_>>());
     }
 
-    /// The table as text.
-    #[must_use]
     pub fn render(mut self, style: Style) -> String {
         for (index, column) in self.table.column_iter_mut().enumerate() {
             column.set_padding((0, 2));

@@ -17,7 +17,6 @@ pub struct Progress {
 
 impl Progress {
     /// Progress over `steps` steps. Shows nothing unless `wanted`: other lines may go there.
-    #[must_use]
     pub fn new(steps: usize, wanted: bool) -> Self {
         let target = match wanted && takes_escapes() {
             true => ProgressDrawTarget::stderr(),
@@ -54,7 +53,6 @@ impl Progress {
         }
     }
 
-    /// Adds steps.
     pub fn add(&self, steps: usize) {
         self.bar.inc_length(steps as u64);
     }

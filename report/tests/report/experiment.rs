@@ -78,7 +78,7 @@ fn a_declaration_is_enough_for_section_chart_and_failures() {
         let time = Samples(vec![Sample::single(100.0 * size as f64); 6]);
         Point::new("toy", at(colour, size), 0).samples("time", time)
     };
-    let failed = Point::new("toy", at("red", 20_000), 0).value("made", 16_003_u64);
+    let failed = Point::new("toy", at("red", 20_000), 0).value("made", 16_003.0);
     let failed = failed.refused(Status::Failed, "out of | memory".to_owned());
     // One process of three was refused.
     let refused = Point::new("toy", at("blue", 3), 1).value("time", 9e9);

@@ -43,7 +43,7 @@ impl Workload for Memory {
         swap::soak(ready, swaps, |made, rss_kib| {
             let place = place.clone().with(SWAPS, made);
             say(Said::Step(format!("{place}: {rss_kib} KiB")));
-            say(Said::point(host.point(place, question.number()).value("rss_kib", rss_kib)));
+            say(Said::point(host.point(place, question.number()).value("rss_kib", rss_kib as f64)));
         })
     }
 

@@ -17,7 +17,7 @@ fn requests(folder: &Folder, arguments: &[&str]) -> (Ran, PointBook) {
 fn rows(found: &PointBook) -> BTreeMap<Place, Vec<(String, u64)>> {
     let mut rows: BTreeMap<Place, Vec<(String, u64)>> = BTreeMap::new();
     for own in found.measured() {
-        let row = own.place.without(&["of", "share"].map(str::to_owned));
+        let row = own.place.without(["of", "share"]);
         let loads = rows.entry(row).or_default();
         let of = own.place.text("of").map(str::to_owned);
         loads.extend(of.zip(own.place.number("share")));

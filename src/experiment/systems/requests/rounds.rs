@@ -109,7 +109,7 @@ impl Row {
         let made = self.open.open(&plan, time + PATIENCE)?;
         let cpu_ns = self.cpu_ns()?.saturating_sub(before) as f64 / made.len().max(1) as f64;
         let point = summary(point, &plan, &made, time);
-        Ok(point.value("cpu_ns", cpu_ns).value("rss_kib", self.rss_kib()?))
+        Ok(point.value("cpu_ns", cpu_ns).value("rss_kib", self.rss_kib()? as f64))
     }
 
     fn closed(&mut self, turn: &Turn) -> Result<f64> {
