@@ -25,6 +25,7 @@ use crate::text;
 use crate::{Signature, Value};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 use touchstone_guest::FunctionImport;
 
@@ -97,6 +98,34 @@ pub enum Imports {
     Trap,
     /// A stub that does nothing and returns zeros and null references.
     Zero,
+}
+
+impl Imports {
+    /// All of them.
+    const ALL: [Self; 3] = [Self::Error, Self::Trap, Self::Zero];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Trap => "trap",
+            Self::Zero => "zero",
+        }
+    }
+}
+
+impl fmt::Display for Imports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Imports {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|imports| imports.name() == name);
+        found.ok_or_else(|| format!("'{}' is none of error, trap, zero", text::name(name)))
+    }
 }
 
 /// A table of host functions. A clone shares the functions.

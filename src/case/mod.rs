@@ -17,7 +17,7 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
 use touchstone_executor::text::similar;
-use touchstone_executor::{Strategy, wasi};
+use touchstone_executor::{Imports, Strategy, wasi};
 
 use crate::files::FilePath;
 use crate::record::data::{self, repeated};
@@ -46,6 +46,9 @@ pub struct Case {
     /// are exports of another guest. See [`link`](touchstone_executor::guest::link()).
     #[serde(default)]
     pub link: Vec<Library>,
+    /// The answer to imports that no host function answers: `trap`, `zero` or `error`.
+    #[serde(default = "stubs")]
+    pub imports: Imports,
     /// The export that pre-initialises the guests: it runs once, before any engine gets the module,
     /// and its effects become part of the module's bytes.
     pub init: Option<String>,
@@ -244,6 +247,11 @@ pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
         }
     }
     Ok(cases)
+}
+
+/// The answer to missing imports where a case names none.
+pub(crate) fn stubs() -> Imports {
+    Imports::Trap
 }
 
 fn problem(case: &Case) -> Option<String> {

@@ -3,9 +3,9 @@
 use super::{Also, Case, Expect, GuestName, Input, Library, Take, Without};
 use crate::record::{Role, Sweep};
 use serde::Deserialize;
-use touchstone_executor::Strategy;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
+use touchstone_executor::{Imports, Strategy};
 
 /// Scenarios and their common settings; the fields are those of [`Case`].
 #[derive(Debug, Deserialize)]
@@ -24,6 +24,8 @@ pub(super) struct Suite {
     budget_s: Option<f64>,
     #[serde(default)]
     link: Vec<Library>,
+    #[serde(default = "super::stubs")]
+    imports: Imports,
     init: Option<String>,
     codec: Option<String>,
     analysis: String,
@@ -73,6 +75,7 @@ impl Suite {
             without,
             budget_s,
             link,
+            imports,
             init,
             codec,
             analysis,
@@ -88,6 +91,7 @@ impl Suite {
                     .map(|guest| format!("{}/{}", guest.title, scenario.title))
                     .collect(),
                 link: link.clone(),
+                imports,
                 init: init.clone(),
                 export: scenario.export,
                 codec: codec.clone().filter(|_| scenario.abi == Abi::Codec),

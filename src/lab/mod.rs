@@ -123,7 +123,8 @@ impl Lab {
         let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
         let codec = codec.transpose()?;
         let wasi = case.program(&cell.guest).map(Arc::new).or_else(|| self.config.wasi.clone());
-        let config = Config { codec, wasi, ..self.config.clone() };
+        let imports = case.imports;
+        let config = Config { codec, wasi, imports, ..self.config.clone() };
         let loaded = self.load_guest(engine, strategy, &guest, case.heap, &config)?;
         self.last = Some((key, loaded.clone()));
         Ok(loaded)

@@ -28,7 +28,7 @@ use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::terminal::{Progress, Style, print};
 use touchstone_executor::abi::Abi;
-use touchstone_executor::{Scratch, Strategy};
+use touchstone_executor::{Imports, Scratch, Strategy};
 
 /// Calls an export of a module on every backend and strategy, side by side.
 ///
@@ -68,6 +68,10 @@ pub(super) struct Run {
     /// imports the exports and the memory of the loaded module from `main` or `env`
     #[arg(long, value_name = "NAME=FILE")]
     link: Vec<Library>,
+    /// Answer imports that neither the host nor a library has: `trap` ends the call, `zero` returns
+    /// zeros, `error` loads no module that has such imports
+    #[arg(long, value_name = "error|trap|zero", default_value = "trap")]
+    imports: Imports,
     /// Use this calling convention: substrate, input, bytes, plain, wasi or typed [default: guessed
     /// from the export's signature]
     #[arg(long)]

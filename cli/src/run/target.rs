@@ -160,6 +160,7 @@ impl Target {
             abi,
             deadline: run.timeout,
             log: run.log,
+            imports: run.imports,
             effects: Effects {
                 digest: run.hash || !is_component && has_only_effects,
                 dump: run.dump,

@@ -46,6 +46,7 @@ pub(super) struct Call {
     pub(super) abi: Abi,
     pub(super) deadline: Duration,
     pub(super) log: bool,
+    pub(super) imports: Imports,
     pub(super) effects: Effects,
     /// Arguments of a WASI program; the first one is its name.
     pub(super) arguments: Vec<String>,
@@ -141,7 +142,7 @@ impl Loader {
         let mut config = Config {
             deadline: engine.capabilities().deadline.then_some(call.deadline),
             instances: INSTANCES,
-            imports: Imports::Trap,
+            imports: call.imports,
             wasi: Some(Arc::new(call.settings()?)),
             streams: Some(Arc::new(move |stream, bytes| {
                 let copy: &mut Vec<u8> = &mut copies.lock()[usize::from(stream == Stream::Error)];
