@@ -1,4 +1,4 @@
-//! What a host gives along with one call: context, limits, and the handle to interrupt it.
+//! Options of one call: context, limits, and the handle to interrupt it.
 
 #[cfg(test)]
 mod tests;

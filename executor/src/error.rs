@@ -2,8 +2,8 @@
 //! runtime or the system. A guest's trap in a call is not an error; one before any call is
 //! [`Error::Instantiation`].
 
-use crate::outcome::{Trap, TrapKind};
 use crate::Signature;
+use crate::outcome::{Trap, TrapKind};
 use crate::strategy::Strategy;
 use crate::text::{self, near};
 use touchstone_guest as guest;

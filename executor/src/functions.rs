@@ -14,7 +14,7 @@ mod state;
 mod tests;
 
 pub use call::HostCall;
-pub use closure::{HostClosure, HostValues, HostValue};
+pub use closure::{HostClosure, HostValue, HostValues};
 pub use state::State;
 
 pub(crate) use state::States;

@@ -92,16 +92,16 @@ pub use contract::{
 pub use error::{Error, Result};
 pub use folder::{ArtifactFolder, ArtifactKey};
 pub use functions::{
-    Functions, HostCall, HostClosure, HostFunction, HostValues, HostValue, Imports, State,
+    Functions, HostCall, HostClosure, HostFunction, HostValue, HostValues, Imports, State,
 };
 pub use measured::{MeasuredEngine, RawCall, RawCaller};
 pub use outcome::{Claim, Outcome, Trap, TrapKind};
 pub use scratch::Scratch;
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};
 pub use support::Support;
-pub use typed::{Export, TypedExport};
 pub use touchstone_guest as guest;
 pub use touchstone_guest::text;
 pub use touchstone_guest::{Feature, Features, Reference, Signature, Value, ValueType};
 pub use touchstone_memory as memory;
 pub use touchstone_memory::Padded;
+pub use typed::{Export, TypedExport};

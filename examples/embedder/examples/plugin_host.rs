@@ -20,7 +20,7 @@ use touchstone_executor::*;
 /// Greets its input, with the number of its calls.
 const GREETER: &[u8] = include_bytes!("greeter.wat");
 
-/// What a call may use: the state of its plug-in, a place for the answer.
+/// The context of a call: the state of its plug-in, and a place for the answer.
 struct Request<'a> {
     count: &'a mut u32,
     answer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What the examples share: an engine by name, and a module under one strategy.
+//! An engine by name, and a module under one strategy, for all examples.
 
 use anyhow::{Context, Result};
 use std::sync::Arc;

@@ -10,8 +10,8 @@ use crate::memory::{Made, bytes, grow_by_host, resize};
 use crate::module::ModuleData;
 use crate::trap::carry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tinywasm::types::WasmValue;
 use std::time::Duration;
+use tinywasm::types::WasmValue;
 use tinywasm::{Engine, ExecProgress, FuncContext, Function, ModuleInstance, Store};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::{Clock, HostState};
@@ -46,7 +46,8 @@ pub(crate) struct Caged {
 // `Table`, `Global`, `WasmValue`) holds none; so all counting happens on the
 // thread that has the value. The host functions are those of `imports.rs`, which
 // capture the desk, numbers and the configuration's host functions (`Send` and
-// `Sync`); the memories are `Lent`, a `Mapping` with its pool. The address is that of the memory in the store.
+// `Sync`); the memories are `Lent`, a `Mapping` with its pool. The address is that of the memory in
+// the store.
 unsafe impl Send for Caged {}
 
 impl Caged {
@@ -174,8 +175,8 @@ impl Caged {
 }
 
 /// Calls in slices, and looks at the clock between them. Slices are of fuel where the call has a
-/// limit of it, which tinywasm counts in steps of 128 instructions, and else of time: an instruction
-/// that fills megabytes takes no more fuel than another one.
+/// limit of it, which tinywasm counts in steps of 128 instructions, and else of time: an
+/// instruction that fills megabytes takes no more fuel than another one.
 fn limited_call(
     function: &Function,
     store: &mut Store,

@@ -6,7 +6,7 @@ mod handles;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Instance, InstanceFrom, Module, Outcome, Strategy, Support, TrapKind,
+    Config, Error, Imports, Instance, InstanceFrom, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 fn component(text: &str) -> GuestModule {
@@ -17,7 +17,7 @@ fn component(text: &str) -> GuestModule {
 /// Runs a test on every engine and strategy that can do the guest; those that reset in
 /// place have to.
 fn each(guest: &GuestModule, test: impl Fn(&str, &dyn Module)) {
-    let config = Config::default();
+    let config = Config { imports: Imports::Trap, ..Config::default() };
     for engine in touchstone_wasmtime::engines() {
         let mut in_place = 0;
         for strategy in Strategy::all() {

@@ -4,8 +4,8 @@ use std::time::Duration;
 use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, Support, Trap,
-    TrapKind,
+    Config, Error, Imports, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy,
+    Support, Trap, TrapKind,
 };
 
 /// Its allocator gives the same place each time; what it was given is compared with
@@ -99,6 +99,7 @@ fn load(
 
 /// Runs a test on every engine and strategy that can do the guest.
 fn each(guest: &GuestModule, config: &Config, test: impl Fn(&str, &mut dyn Module)) {
+    let config = &Config { imports: Imports::Trap, ..config.clone() };
     for engine in touchstone_wasmtime::engines() {
         let mut ran = 0;
         for strategy in Strategy::all() {
@@ -185,7 +186,8 @@ fn json_that_does_not_fit_is_bad_input() {
     let guest = component(GUEST);
     let engine = &touchstone_wasmtime::engines()[0];
     let strategy = "pooling_cow".parse().unwrap();
-    let module = load(&**engine, &guest, strategy, &Config::default());
+    let config = Config { imports: Imports::Trap, ..Config::default() };
+    let module = load(&**engine, &guest, strategy, &config);
     let mut instance = module.new_instance().unwrap();
     for (input, why) in [
         ("", "EOF"),

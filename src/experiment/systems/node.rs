@@ -13,7 +13,8 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::storage::{self, Storage};
 use touchstone_executor::{
-    Config, ExportId, Functions, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy, Support,
+    Config, ExportId, Functions, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy,
+    Support,
 };
 use touchstone_systems::node::{Call, Runtime, Settings, run};
 

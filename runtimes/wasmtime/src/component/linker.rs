@@ -149,7 +149,13 @@ fn signature(ty: &ComponentFunc) -> Option<Signature> {
 
 fn value_type(ty: &Type) -> Option<ValueType> {
     Some(match ty {
-        Type::Bool | Type::S8 | Type::U8 | Type::S16 | Type::U16 | Type::S32 | Type::U32
+        Type::Bool
+        | Type::S8
+        | Type::U8
+        | Type::S16
+        | Type::U16
+        | Type::S32
+        | Type::U32
         | Type::Char => ValueType::I32,
         Type::S64 | Type::U64 => ValueType::I64,
         Type::Float32 => ValueType::F32,
