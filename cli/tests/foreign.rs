@@ -39,6 +39,8 @@ struct Module {
     /// `true` to call its constructors first.
     #[serde(default = "yes")]
     constructors: bool,
+    /// The answer to imports that the host does not have.
+    imports: Option<String>,
     /// The result on every engine, in the words of `--json`.
     output: Option<String>,
     /// Words of the reason for which every engine refuses the module.
@@ -93,6 +95,9 @@ impl Module {
         arguments.extend(["--backend", &backend, "--strategy", STRATEGIES]);
         if self.output.is_some() {
             arguments.extend(["--abi", "plain"]);
+        }
+        if let Some(imports) = &self.imports {
+            arguments.extend(["--imports", imports]);
         }
         if !self.constructors {
             arguments.push("--no-constructors");

@@ -21,7 +21,7 @@
 //! "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
 //! and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
 
-use crate::call::{CallOptions, EnforcedLimits};
+use crate::call::{CallOptions, EnforcedLimits, InterruptHandle};
 use crate::contract::ExportId;
 use crate::error::{Error, Result};
 use crate::heap::HeapError;
@@ -284,6 +284,10 @@ pub fn invoke_with<L: Live>(
     options: CallOptions<'_>,
 ) -> Result<Outcome> {
     live.enforced_limits().check(&options)?;
+    if options.interrupt.as_ref().is_some_and(InterruptHandle::is_interrupted) {
+        output.clear();
+        return Ok(Outcome::Trapped(TrapKind::Interrupted.into()));
+    }
     // SAFETY: dropping the guard leaves the call, while the options are lent.
     unsafe { live.host().enter(options) };
     let entered = Entered(live);

@@ -30,13 +30,15 @@ pub(crate) struct StoreState {
     /// The guest's memory, once it is instantiated or lent.
     pub(crate) memory: Option<Memory>,
     pub(crate) clock: Clock,
+    /// Fuel that the running call has left, if it is limited.
+    pub(crate) fuel: Option<u64>,
     /// Limits of growth in the running call, once a call had some.
     growth: Option<StoreLimits>,
 }
 
 impl StoreState {
     pub(crate) fn new(host: HostState) -> Self {
-        Self { host, memory: None, clock: Clock::default(), growth: None }
+        Self { host, memory: None, clock: Clock::default(), fuel: None, growth: None }
     }
 }
 
@@ -165,6 +167,7 @@ impl Home {
 
     /// Ends the limits.
     pub(crate) fn end_limits(&mut self) {
+        self.state().fuel = None;
         if let Some(growth) = &mut self.state().growth {
             *growth = StoreLimits::default();
         }

@@ -161,13 +161,27 @@ fn metered(
 ) -> Result<(), wasmi::Error> {
     let state = store.data_mut();
     state.clock = state.host.start_clock();
-    // Fuel of the call that is not in the running slice.
-    let mut left = state.host.limits().fuel.unwrap_or(u64::MAX);
-    let out_of_fuel = || trap::carry(TrapKind::OutOfFuel);
-    let mut slice = SLICE.min(left);
+    // Fuel of the call that is not in the running slice. A call may enter the guest twice.
+    let mut left = state.fuel.unwrap_or(u64::MAX);
+    let ended = in_slices(&mut store, func, params, results, &mut left);
+    let rest = store.get_fuel()?;
+    if let Some(fuel) = &mut store.data_mut().fuel {
+        *fuel = left.saturating_add(rest);
+    }
+    ended
+}
+
+fn in_slices(
+    store: &mut StoreContextMut<'_, StoreState>,
+    func: &Func,
+    params: &[Val],
+    results: &mut [Val],
+    left: &mut u64,
+) -> Result<(), wasmi::Error> {
+    let mut slice = SLICE.min(*left);
     store.set_fuel(slice)?;
-    left -= slice;
-    let mut call = func.call_resumable(&mut store, params, results)?;
+    *left -= slice;
+    let mut call = func.call_resumable(&mut *store, params, results)?;
     loop {
         call = match call {
             ResumableCall::Finished => return Ok(()),
@@ -175,15 +189,16 @@ fn metered(
             ResumableCall::OutOfFuel(stopped) => {
                 store.data().clock.check().map_err(trap::carry)?;
                 // The rest of the slice is not enough for the next instruction.
-                left = left.saturating_add(store.get_fuel()?);
+                *left = left.saturating_add(store.get_fuel()?);
                 let required = stopped.required_fuel();
-                slice = SLICE.max(required).min(left);
+                slice = SLICE.max(required).min(*left);
+                store.set_fuel(0)?;
                 if slice < required {
-                    return Err(out_of_fuel());
+                    return Err(trap::carry(TrapKind::OutOfFuel));
                 }
                 store.set_fuel(slice)?;
-                left -= slice;
-                stopped.resume(&mut store, results)?
+                *left -= slice;
+                stopped.resume(&mut *store, results)?
             }
         };
     }
@@ -279,6 +294,7 @@ impl Live for Running {
 
     fn begin_limits(&mut self) -> Result<()> {
         let limits = self.home.state().host.limits();
+        self.home.state().fuel = limits.fuel;
         if limits.pages.is_some() || limits.table_entries.is_some() {
             self.home.limit_growth(&limits);
         }
