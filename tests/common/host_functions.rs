@@ -421,7 +421,9 @@ pub(crate) fn an_interrupt_ends_a_call(strategy: Strategy) {
             let options = CallOptions { interrupt: Some(handle.clone()), ..CallOptions::default() };
             let (outcome, _) = call_with(loaded, instance, name, options);
             // It must not interrupt the calls on the next engine.
-            thread.map(|thread| thread.join().unwrap());
+            if let Some(thread) = thread {
+                thread.join().unwrap();
+            }
             match outcome {
                 Err(Error::LimitUnsupported { .. }) => break,
                 Ok(Outcome::Trapped(trap)) if trap.kind == TrapKind::Interrupted => {}

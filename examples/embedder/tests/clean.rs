@@ -124,7 +124,9 @@ fn call(
         })
     });
     let ended = f.call_with(instance, params, options);
-    thread.map(|thread| thread.join().unwrap());
+    if let Some(thread) = thread {
+        thread.join().unwrap();
+    }
     format!("{ended:?} {name}")
 }
 

@@ -47,7 +47,7 @@ fn define(
     if !are(&params, &known.params) || !are(&results, &known.results) {
         linker.func_new(module, name, ty, move |caller, params, places| {
             // Other references than these two are of stubs, which do not look at parameters.
-            let params = params.iter().map_while(|value| from_wasmtime(value.clone()).ok());
+            let params = params.iter().map_while(|value| from_wasmtime(*value).ok());
             let give = |place: usize, value| places[place] = to_wasmtime(value);
             Ok(adapter::answer(
                 &mut WaitingGuest { caller, export: memory },
