@@ -115,6 +115,9 @@ fn main() -> Result<()> {
         let root = call("BlockBuilder_finalize_block", &[])?;
         println!("block {number}: root {:02x?}", root.last_chunk::<8>().context("no root")?);
     }
-    println!("{:?} a block of 102 calls, each on a clean instance", start.elapsed() / blocks.max(1));
+    println!(
+        "{:?} a block of 102 calls, each on a clean instance",
+        start.elapsed() / blocks.max(1)
+    );
     Ok(())
 }
