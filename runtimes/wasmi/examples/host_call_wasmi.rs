@@ -22,17 +22,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let f = TypedExport::<(i32,), ()>::of(&guest, &*module, "f")?;
     let mut instance = module.new_instance()?;
 
-    let raw = wasmi::Engine::default();
-    let mut store = wasmi::Store::new(&raw, ());
-    let mut linker = wasmi::Linker::new(&raw);
-    linker.func_wrap("env", "f", |_: wasmi::Caller<'_, ()>| ())?;
-    let raw = linker.instantiate_and_start(&mut store, &wasmi::Module::new(&raw, &wasm)?)?;
-    let raw = raw.get_typed_func::<i32, ()>(&mut store, "f")?;
     const CALLS: i32 = 1_000_000;
-    turns::compare(
-        "wasmi, a million empty host calls",
-        || f.call(&mut *instance, (CALLS,)).expect("the host works").expect("the guest returns"),
-        || raw.call(&mut store, CALLS).expect("the guest returns"),
-    );
+    let engine = wasmi::Engine::default();
+    let module = wasmi::Module::new(&engine, &wasm)?;
+    for is_typed in [true, false] {
+        let mut store = wasmi::Store::new(&engine, ());
+        let mut linker = wasmi::Linker::new(&engine);
+        let empty = wasmi::FuncType::new([], []);
+        match is_typed {
+            true => linker.func_wrap("env", "f", |_: wasmi::Caller<'_, ()>| ())?,
+            false => linker.func_new("env", "f", empty, |_, _, _| Ok(()))?,
+        };
+        let raw = linker.instantiate_and_start(&mut store, &module)?;
+        let raw = raw.get_typed_func::<i32, ()>(&mut store, "f")?;
+        turns::compare(
+            if is_typed { "a million calls, against func_wrap" } else { "against func_new" },
+            || f.call(&mut *instance, (CALLS,)).expect("it runs").expect("it returns"),
+            || raw.call(&mut store, CALLS).expect("it returns"),
+        );
+    }
     Ok(())
 }

@@ -22,17 +22,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let f = TypedExport::<(i32,), ()>::of(&guest, &*module, "f")?;
     let mut instance = module.new_instance()?;
 
-    let raw = wasmtime::Engine::default();
-    let mut store = wasmtime::Store::new(&raw, ());
-    let mut linker = wasmtime::Linker::new(&raw);
-    linker.func_wrap("env", "f", |_: wasmtime::Caller<'_, ()>| ())?;
-    let raw = linker.instantiate(&mut store, &wasmtime::Module::new(&raw, &wasm)?)?;
-    let raw = raw.get_typed_func::<i32, ()>(&mut store, "f")?;
     const CALLS: i32 = 1_000_000;
-    turns::compare(
-        "Wasmtime, a million empty host calls",
-        || f.call(&mut *instance, (CALLS,)).expect("the host works").expect("the guest returns"),
-        || raw.call(&mut store, CALLS).expect("the guest returns"),
-    );
+    let engine = wasmtime::Engine::default();
+    let module = wasmtime::Module::new(&engine, &wasm)?;
+    let empty = wasmtime::FuncType::new(&engine, [], []);
+    for is_typed in [true, false] {
+        let mut store = wasmtime::Store::new(&engine, ());
+        let mut linker = wasmtime::Linker::new(&engine);
+        match is_typed {
+            true => linker.func_wrap("env", "f", |_: wasmtime::Caller<'_, ()>| ())?,
+            false => linker.func_new("env", "f", empty.clone(), |_, _, _| Ok(()))?,
+        };
+        let raw = linker.instantiate(&mut store, &module)?;
+        let raw = raw.get_typed_func::<i32, ()>(&mut store, "f")?;
+        turns::compare(
+            if is_typed { "a million calls, against func_wrap" } else { "against func_new" },
+            || f.call(&mut *instance, (CALLS,)).expect("it runs").expect("it returns"),
+            || raw.call(&mut store, CALLS).expect("it returns"),
+        );
+    }
     Ok(())
 }

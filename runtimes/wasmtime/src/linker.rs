@@ -3,13 +3,14 @@
 use crate::data::StoreData;
 use crate::live::{from_wasmtime, to_wasmtime};
 use crate::module::are;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{HostFunction, Value, ValueType};
+use touchstone_executor::{HostFunction, Trap, Value, ValueType};
 use wasmtime::{
     Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, ValRaw,
     ValType,
@@ -60,27 +61,26 @@ fn define(
     }
     // Not by `func_new`: it makes values of everything, and looks types up.
     let body = move |caller: Caller<'_, StoreData>, values: &mut [MaybeUninit<ValRaw>]| {
-        let types = &function.signature().params;
-        let mut read = 0;
-        let params = std::iter::from_fn(|| {
-            let ty = *types.get(read)?;
+        let places = Cell::from_mut(values).as_slice_of_cells();
+        let params = function.signature().params.iter().zip(places).map(|(ty, place)| {
             // SAFETY: Wasmtime passes the parameters of the function's type, which was found to be
-            // this signature, in the first places.
-            let value = unsafe { number(ty, values[read].assume_init()) };
-            read += 1;
-            Some(value)
+            // this signature, in the first places. All are read before a result is written.
+            unsafe { number(*ty, place.get().assume_init()) }
         });
-        let params: adapter::Values = params.collect();
-        let give = |place: usize, value| {
-            values[place].write(raw(value));
-        };
+        let give = |place: usize, value| places[place].set(MaybeUninit::new(raw(value)));
         let mut guest = WaitingGuest { caller, export: memory };
-        Ok(adapter::answer_values(&mut guest, &function, params, give)?)
+        adapter::answer(&mut guest, &function, params, give).map_err(stopped)
     };
     // SAFETY: the body writes a result for each of the function's type, of that type, in the first
     // places. It has no references, so that nothing has to be rooted.
     unsafe { linker.func_new_unchecked(module, name, ty, body) }?;
     Ok(())
+}
+
+/// The error that carries a trap.
+#[cold]
+fn stopped(trap: Trap) -> wasmtime::Error {
+    trap.into()
 }
 
 /// A number or vector.
