@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::heap::HeapError;
 use crate::host::HostState;
 use crate::memory::Rights;
-use crate::outcome::{Claim, Outcome, Trap, TrapKind};
+use crate::outcome::{Claim, HostPanic, Outcome, Trap, TrapKind};
 use crate::{Signature, Value, ValueType};
 use std::fmt;
 use std::str::FromStr;
@@ -264,7 +264,8 @@ pub fn invoke<L: Live>(
 pub fn outcome(ended: Result<(), Trap>) -> Result<Outcome> {
     match ended {
         Ok(()) => Ok(Outcome::Returned),
-        Err(Trap { kind: TrapKind::HostPanic { module, name, message }, .. }) => {
+        Err(Trap { kind: TrapKind::HostPanic(panic), .. }) => {
+            let HostPanic { module, name, message } = *panic;
             Err(Error::HostPanicked { module, name, message })
         }
         Err(trap) => Ok(Outcome::Trapped(trap)),

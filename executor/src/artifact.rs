@@ -124,7 +124,8 @@ impl Artifact {
         } else if self.class != class {
             format!("it was made for '{}', {strategy} needs '{class}'", self.class)
         } else if self.interruptible != config.is_interruptible() {
-            "only one of the artifact and the configuration has calls that can be stopped"
+            "only one of the configurations that it was compiled and is loaded with has a deadline or \
+             `interruptible: true`"
                 .to_owned()
         } else {
             let other = "its content is of another type";

@@ -46,13 +46,15 @@ pub struct CallOptions<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Time from each entry into the guest, in place of [`Config::deadline`]. The trap is
-    /// [`TrapKind::DeadlineExceeded`]. The module must be loaded as
-    /// [interruptible](crate::Config::interruptible).
+    /// [`TrapKind::DeadlineExceeded`]. The module must be compiled and loaded as
+    /// [interruptible](crate::Config::interruptible). Wasmtime looks at the clock every 10 ms, so
+    /// that a guest may run for 20 ms longer; the others look about each millisecond.
     ///
     /// [`Config::deadline`]: crate::Config::deadline
     pub deadline: Option<Duration>,
     /// Operators that the guest may execute, by the runtime's own count. The trap is
-    /// [`TrapKind::OutOfFuel`]. The module must be loaded as [metered](crate::Config::metered).
+    /// [`TrapKind::OutOfFuel`]. The module must be compiled and loaded as
+    /// [metered](crate::Config::metered).
     pub fuel: Option<u64>,
     /// Pages of 64 KiB that the memory may have. Growth beyond them fails.
     pub pages: Option<u32>,
@@ -95,8 +97,9 @@ impl EnforcedLimits {
 }
 
 /// How to get a limit on an engine that can enforce it.
-const INTERRUPTIBLE: &str = "; engines that can need a module loaded with `Config::interruptible`";
-const METERED: &str = "; engines that can need a module loaded with `Config::metered`";
+const INTERRUPTIBLE: &str = ": compile and load the module with `Config { interruptible: true, .. }`, on an engine that can";
+const METERED: &str =
+    ": compile and load the module with `Config { metered: true, .. }`, on an engine that can";
 
 /// Ends a call from any thread. A clone stands for the same calls.
 #[derive(Debug, Clone, Default)]

@@ -278,7 +278,8 @@ pub enum CallState {
     Used,
 }
 
-/// Handle of an export of one module, under one convention.
+/// Handle of an export of one module, under one convention. It is for instances of that module:
+/// the handle of another one is noticed only where no function of its type stands in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportId {
     /// Position in the module's list of exported functions.

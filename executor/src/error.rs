@@ -52,9 +52,9 @@ pub enum Error {
         /// The export.
         name: String,
         /// The type that the host wants.
-        wanted: Signature,
+        wanted: Box<Signature>,
         /// The export's type.
-        found: Signature,
+        found: Box<Signature>,
     },
     /// The module has the export, but this backend cannot call it, whatever the
     /// strategy.

@@ -95,7 +95,7 @@ pub use functions::{
     Functions, HostCall, HostClosure, HostFunction, HostValue, HostValues, Imports, State,
 };
 pub use measured::{MeasuredEngine, RawCall, RawCaller};
-pub use outcome::{Claim, Outcome, Trap, TrapKind};
+pub use outcome::{Claim, HostPanic, Outcome, Trap, TrapKind};
 pub use scratch::Scratch;
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};
 pub use support::Support;

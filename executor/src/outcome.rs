@@ -62,14 +62,7 @@ pub enum TrapKind {
     /// A host function panicked. A call ends with
     /// [`Error::HostPanicked`](crate::Error::HostPanicked) instead, the instantiation of a module
     /// with this trap.
-    HostPanic {
-        /// Module part of the function's name.
-        module: String,
-        /// The function's name.
-        name: String,
-        /// The panic's message, if it was a text.
-        message: String,
-    },
+    HostPanic(Box<HostPanic>),
     /// The guest called an import without a host function.
     MissingImport {
         /// Module part of the import's name.
@@ -103,6 +96,17 @@ pub enum TrapKind {
     },
     /// Another trap; the detail has the runtime's message.
     Other,
+}
+
+/// A panic of a host function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPanic {
+    /// Module part of the function's name.
+    pub module: String,
+    /// The function's name.
+    pub name: String,
+    /// The panic's message, if it was a text.
+    pub message: String,
 }
 
 /// An output outside the memory.
@@ -158,7 +162,8 @@ impl fmt::Display for TrapKind {
             Self::DeadlineExceeded => f.write_str("deadline exceeded"),
             Self::Interrupted => f.write_str("interrupted by the host"),
             Self::OutOfFuel => f.write_str("out of fuel"),
-            Self::HostPanic { module, name, message } => {
+            Self::HostPanic(panic) => {
+                let HostPanic { module, name, message } = &**panic;
                 let [module, name, message] = [module, name, message].map(|part| text::name(part));
                 write!(f, "the host function {module}.{name} panicked: {message}")
             }

@@ -125,7 +125,8 @@ impl Export {
     }
 }
 
-/// An exported function whose type the host knows.
+/// An exported function whose type the host knows. It is for instances of its own module: the
+/// handle of another module is noticed only where no function of this type stands in its place.
 ///
 /// ```no_run
 /// use touchstone_executor::guest::GuestModule;
@@ -156,7 +157,8 @@ impl<P: HostValues, R: HostValues> TypedExport<P, R> {
         let export = Export::of(guest, module, name)?;
         let wanted = Signature::new(&P::types(), &R::types());
         if export.signature != wanted {
-            let (name, found) = (export.name, export.signature);
+            let (name, wanted) = (export.name, Box::new(wanted));
+            let found = Box::new(export.signature);
             return Err(Error::WrongType { name, wanted, found });
         }
         Ok(Self { export, _types: PhantomData })

@@ -2,7 +2,7 @@
 
 use crate::functions::{HostCall, HostFunction};
 use crate::host::HostState;
-use crate::outcome::{Trap, TrapKind};
+use crate::outcome::{HostPanic, Trap, TrapKind};
 use crate::{Signature, Value};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
@@ -143,5 +143,5 @@ fn panicked(function: &HostFunction, panic: Box<dyn std::any::Any + Send>) -> Tr
     // What was thrown may panic again when it is dropped.
     std::mem::forget(panic);
     let (module, name) = (function.module().to_owned(), function.name().to_owned());
-    TrapKind::HostPanic { module, name, message }.into()
+    TrapKind::HostPanic(Box::new(HostPanic { module, name, message })).into()
 }

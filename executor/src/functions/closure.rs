@@ -115,6 +115,11 @@ host_values_of!(A B C D E F G H I);
 
 /// A closure that is a host function: it takes the call and up to nine numbers, and gives
 /// [`HostValues`] or a trap.
+#[diagnostic::on_unimplemented(
+    message = "this closure is no host function",
+    note = "write `|call: &mut HostCall<'_>, a: i32| Ok(a)`, with the first type as it is here",
+    note = "numbers are i32, u32, i64, u64, f32, f64 and u128, for vectors"
+)]
 pub trait HostClosure<P, R>: Send + Sync + 'static {
     /// Its type.
     fn signature(&self) -> Signature;

@@ -1,6 +1,7 @@
 //! The host functions over a memory, without an engine.
 
 use super::{Storage, StorageError, functions};
+use crate::HostPanic;
 use crate::heap::WASM_PAGE;
 use crate::host::HostState;
 use crate::outcome::TrapKind;
@@ -149,7 +150,8 @@ fn a_panic_is_a_trap() {
     .unwrap_err();
     let mut guest = guest(map);
     let trap = call(&mut guest, GET, &[place(0, 1)]).unwrap_err();
-    let TrapKind::HostPanic { module, name, message } = trap.kind else { panic!("{trap}") };
+    let TrapKind::HostPanic(panic) = trap.kind else { panic!("{trap}") };
+    let HostPanic { module, name, message } = *panic;
     assert_eq!((&*module, &*name), ("env", GET));
     assert!(message.contains("PoisonError"), "{message}");
     // The host's own part works on.
