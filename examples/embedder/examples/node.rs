@@ -10,7 +10,7 @@ use touchstone_executor::abi::Abi;
 use touchstone_executor::storage::{self, Storage, StorageError};
 use touchstone_executor::*;
 
-/// The project's small runtime: transfers between accounts.
+/// Transfers between accounts.
 const RUNTIME: &[u8] = include_bytes!("../../../test-runtime/built/node-runtime.wasm");
 const ACCOUNTS: u32 = 200;
 
@@ -55,7 +55,7 @@ impl Storage for Layers {
         Ok(next.map(|(key, _)| key.clone()))
     }
 
-    /// A digest for the example: the number of keys and values and a sum of their bytes.
+    /// A digest for the example.
     fn root(&self) -> Result<Vec<u8>, StorageError> {
         let layers = self.lock();
         let all = || layers.last().into_iter().flatten();
@@ -67,9 +67,8 @@ impl Storage for Layers {
     }
 
     fn start(&self) -> Result<(), StorageError> {
-        let mut layers = self.lock();
-        let top = layers.last().cloned().unwrap_or_default();
-        layers.push(top);
+        let top = self.lock().last().cloned().unwrap_or_default();
+        self.lock().push(top);
         Ok(())
     }
 
@@ -85,9 +84,8 @@ impl Storage for Layers {
 
 fn main() -> Result<()> {
     let given: Vec<String> = std::env::args().skip(1).collect();
-    let [engine, strategy, blocks] = &given[..] else {
-        anyhow::bail!("usage: node ENGINE STRATEGY BLOCKS")
-    };
+    let usage = "usage: node ENGINE STRATEGY BLOCKS";
+    let [engine, strategy, blocks] = given.first_chunk().context(usage)?;
     let layers = Arc::new(Layers(Mutex::new(vec![Map::new()])));
     for account in 0..ACCOUNTS {
         let value = [&0_u32.to_le_bytes()[..], &1_000_000_u64.to_le_bytes()].concat();
@@ -97,8 +95,7 @@ fn main() -> Result<()> {
     let config = Config { functions, ..Config::default() };
     let engine = embedder::engine(engine)?;
     let (_, module) = embedder::load(&*engine, "node", RUNTIME, strategy.parse()?, &config)?;
-    let mut instance = module.new_instance()?;
-    let mut output = Vec::new();
+    let (mut instance, mut output) = (module.new_instance()?, Vec::new());
     let mut call = |name: &str, input: &[u8]| -> Result<Vec<u8>> {
         let outcome = instance.call(module.export(name, Abi::Substrate)?, input, &mut output)?;
         ensure!(outcome == Outcome::Returned, "{name}: {outcome:?}");
