@@ -1,70 +1,17 @@
 //! Host functions of the embedder inside WasmEdge: values, growth while the guest waits, faults of
 //! guests that wait or are called meanwhile, and limits.
 
+#[path = "../../../tests/fixtures/host_calls.rs"]
+mod host_calls;
+
+use host_calls::{call, call_with, everywhere, guest, load, returned, with};
 use std::sync::Mutex;
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    CallOptions, Config, Context, Error, Functions, HostCall, Instance, InterruptHandle, Limits,
-    MeasuredEngine, Module, Outcome, Result, State, Strategy, TrapKind,
+    CallOptions, Config, Context, Error, Functions, HostCall, InterruptHandle, Limits, Module,
+    Outcome, Result, State, TrapKind,
 };
-
-fn guest(text: &str) -> GuestModule {
-    GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()
-}
-
-fn with(functions: Functions) -> Config {
-    Config { functions, ..Config::default() }
-}
-
-fn load(
-    engine: &dyn MeasuredEngine,
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
-) -> Result<Box<dyn Module>> {
-    let artifact = engine.compile(guest, strategy, config)?;
-    engine.load(guest, &artifact, strategy, config)
-}
-
-/// Calls a test with both engines under every strategy that they support.
-fn everywhere(text: &str, config: &Config, test: impl Fn(&str, &dyn Module)) {
-    let guest = guest(text);
-    let mut tried = 0;
-    for engine in touchstone_wasmedge::engines() {
-        for strategy in Strategy::all() {
-            if engine.support_for(strategy, &guest).is_supported() {
-                let module = load(&*engine, &guest, strategy, config).unwrap();
-                test(&format!("{} {strategy}", engine.id()), &*module);
-                tried += 1;
-            }
-        }
-    }
-    assert!(tried > 3);
-}
-
-/// Prepares and calls with options, and leaves the instance in use.
-fn call_with(
-    module: &dyn Module,
-    instance: &mut dyn Instance,
-    (export, input): (&str, &[u8]),
-    options: CallOptions<'_>,
-) -> Result<(Outcome, Vec<u8>)> {
-    let export = module.export(export, Abi::Plain)?;
-    let mut output = Vec::new();
-    instance.prepare()?;
-    let outcome = instance.invoke_with(export, input, &mut output, options)?;
-    Ok((outcome, output))
-}
-
-fn call(module: &dyn Module, instance: &mut dyn Instance, export: &str) -> (Outcome, Vec<u8>) {
-    call_with(module, instance, (export, b""), CallOptions::default()).unwrap()
-}
-
-fn returned(numbers: &[i32]) -> (Outcome, Vec<u8>) {
-    (Outcome::Returned, numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
-}
+use touchstone_wasmedge::engines;
 
 fn trapped(kind: TrapKind) -> (Outcome, Vec<u8>) {
     (Outcome::Trapped(kind.into()), Vec::new())

@@ -4,25 +4,13 @@
 #[path = "../../../tests/fixtures/turns.rs"]
 mod turns;
 
-use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Functions, HostCall, Strategy, TypedExport};
-
-const LOOP: &str = include_str!("../../../tests/fixtures/host_call.wat");
+use touchstone_executor::Strategy;
+use turns::{CALLS, empty_calls};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let wasm = wat::parse_str(LOOP)?;
-    let mut functions = Functions::none();
-    functions.wrap("env", "f", |_: &mut HostCall<'_>| Ok(()));
-    let config = Config { functions, ..Config::default() };
     let engines = touchstone_wasmtime::engines();
-    let engine = engines.iter().find(|engine| engine.id() == "wasmtime").ok_or("no engine")?;
-    let guest = GuestModule::new("loop", &wasm, HeapPages::default())?;
-    let artifact = engine.compile(&guest, Strategy::TRACKED, &config)?;
-    let module = engine.load(&guest, &artifact, Strategy::TRACKED, &config)?;
-    let f = TypedExport::<(i32,), ()>::of(&guest, &*module, "f")?;
-    let mut instance = module.new_instance()?;
-
-    const CALLS: i32 = 1_000_000;
+    let own = engines.iter().find(|engine| engine.id() == "wasmtime").ok_or("no engine")?;
+    let (wasm, mut own) = empty_calls(&**own, Strategy::TRACKED)?;
     let engine = wasmtime::Engine::default();
     let module = wasmtime::Module::new(&engine, &wasm)?;
     let empty = wasmtime::FuncType::new(&engine, [], []);
@@ -37,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let raw = raw.get_typed_func::<i32, ()>(&mut store, "f")?;
         turns::compare(
             if is_typed { "a million calls, against func_wrap" } else { "against func_new" },
-            || f.call(&mut *instance, (CALLS,)).expect("it runs").expect("it returns"),
+            &mut own,
             || raw.call(&mut store, CALLS).expect("it returns"),
         );
     }
