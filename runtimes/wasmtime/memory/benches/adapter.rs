@@ -56,7 +56,7 @@ fn adapter(guest: &GuestModule, export: &str, input: Vec<u8>) -> Result<Call> {
     }))
 }
 
-/// A store of one's own: the same memory, header and input.
+/// The side of the crate: a store with the memory, the header and the input of the adapter's side.
 fn own(guest: &GuestModule, export: &str, input: &[u8]) -> Result<Call> {
     let pages = guest.info().memory.ok_or("no memory")?.minimum;
     let mut config = wasmtime::Config::new();
