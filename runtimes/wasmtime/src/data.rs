@@ -61,21 +61,21 @@ pub(crate) fn begin(id: &'static str, store: &mut Store<StoreData>) -> Result<()
     if has_growth && !std::mem::replace(&mut store.data_mut().has_limiter, true) {
         store.limiter(|data| data);
     }
-    let clock = store.data().host.start_clock();
-    if store.data().host.can_be_interrupted()
-        && !std::mem::replace(&mut store.data_mut().has_callback, true)
-    {
-        store.epoch_deadline_callback(|mut store| {
-            // A call that cannot be interrupted has one epoch, which is its deadline.
-            let data = store.data_mut();
-            if !data.can_be_interrupted() {
-                return Err(Trap::from(TrapKind::DeadlineExceeded).into());
-            }
-            data.clock.check()?;
-            Ok(UpdateDeadline::Continue(1))
-        });
+    if store.data().can_be_interrupted() {
+        let data = store.data_mut();
+        data.clock = data.host.start_clock();
+        if !std::mem::replace(&mut data.has_callback, true) {
+            store.epoch_deadline_callback(|mut store| {
+                // A call that cannot be interrupted has one epoch, which is its deadline.
+                let data = store.data_mut();
+                if !data.can_be_interrupted() {
+                    return Err(Trap::from(TrapKind::DeadlineExceeded).into());
+                }
+                data.clock.check()?;
+                Ok(UpdateDeadline::Continue(1))
+            });
+        }
     }
-    store.data_mut().clock = clock;
     if let Some(given) = limits.fuel {
         let before = meter::left(id, store)?;
         meter::set(id, store, given)?;

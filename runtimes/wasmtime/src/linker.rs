@@ -1,7 +1,7 @@
 //! The host functions, wired into Wasmtime.
 
 use crate::data::StoreData;
-use crate::live::{from_wasmtime, to_wasmtime};
+use crate::live::{from_raw, from_wasmtime, to_raw, to_wasmtime};
 use crate::module::are;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::host::HostState;
-use touchstone_executor::{HostFunction, Trap, Value, ValueType};
+use touchstone_executor::{HostFunction, Trap};
 use wasmtime::{
     Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, ValRaw,
     ValType,
@@ -65,9 +65,9 @@ fn define(
         let params = function.signature().params.iter().zip(places).map(|(ty, place)| {
             // SAFETY: Wasmtime passes the parameters of the function's type, which was found to be
             // this signature, in the first places. All are read before a result is written.
-            unsafe { number(*ty, place.get().assume_init()) }
+            from_raw(*ty, unsafe { place.get().assume_init() })
         });
-        let give = |place: usize, value| places[place].set(MaybeUninit::new(raw(value)));
+        let give = |place: usize, value| places[place].set(MaybeUninit::new(to_raw(value)));
         let mut guest = WaitingGuest { caller, export: memory };
         adapter::answer(&mut guest, &function, params, give).map_err(stopped)
     };
@@ -81,34 +81,6 @@ fn define(
 #[cold]
 fn stopped(trap: Trap) -> wasmtime::Error {
     trap.into()
-}
-
-/// A number or vector.
-///
-/// # Safety
-///
-/// The value must have this type.
-unsafe fn number(ty: ValueType, value: ValRaw) -> Value {
-    match ty {
-        ValueType::I32 => Value::I32(value.get_i32()),
-        ValueType::I64 => Value::I64(value.get_i64()),
-        ValueType::F32 => Value::F32(value.get_f32()),
-        ValueType::F64 => Value::F64(value.get_f64()),
-        ValueType::V128 => Value::V128(value.get_v128()),
-        // No signature of numbers has them.
-        ValueType::FuncRef | ValueType::ExternRef => Value::zero(ty),
-    }
-}
-
-fn raw(value: Value) -> ValRaw {
-    match value {
-        Value::I32(value) => ValRaw::i32(value),
-        Value::I64(value) => ValRaw::i64(value),
-        Value::F32(bits) => ValRaw::f32(bits),
-        Value::F64(bits) => ValRaw::f64(bits),
-        Value::V128(bits) => ValRaw::v128(bits),
-        Value::FuncRef(_) | Value::ExternRef(_) => ValRaw::null(),
-    }
 }
 
 /// A guest that waits for a host function.

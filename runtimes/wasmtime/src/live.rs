@@ -143,7 +143,7 @@ impl Running {
         }
         let mut values = [ValRaw::i64(0); Shape::MOST];
         for (value, param) in values.iter_mut().zip(params) {
-            *value = to_raw(*param)?;
+            *value = to_raw(*param);
         }
         let used = &mut values[..params.len().max(results.len())];
         let entered = self.shared.start_clock(&mut self.tenancy.store);
@@ -154,7 +154,7 @@ impl Running {
         let ended = unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut *used) };
         drop(entered);
         for ((result, ty), value) in results.iter_mut().zip(&signature.results).zip(&values) {
-            *result = from_raw(*ty, *value)?;
+            *result = from_raw(*ty, *value);
         }
         self.ended(ended)
     }
@@ -316,28 +316,28 @@ pub(crate) fn to_wasmtime(value: Value) -> Val {
     }
 }
 
-/// For [`Shape::Numbers`].
-pub(crate) fn to_raw(value: Value) -> Result<ValRaw> {
-    Ok(match value {
+/// A value as code has it. Of references there is only null.
+pub(crate) fn to_raw(value: Value) -> ValRaw {
+    match value {
         Value::I32(value) => ValRaw::i32(value),
         Value::I64(value) => ValRaw::i64(value),
         Value::F32(bits) => ValRaw::f32(bits),
         Value::F64(bits) => ValRaw::f64(bits),
         Value::V128(bits) => ValRaw::v128(bits),
-        Value::FuncRef(_) | Value::ExternRef(_) => return Err(FOREIGN),
-    })
+        Value::FuncRef(_) | Value::ExternRef(_) => ValRaw::null(),
+    }
 }
 
-/// For [`Shape::Numbers`].
-pub(crate) fn from_raw(ty: ValueType, value: ValRaw) -> Result<Value> {
-    Ok(match ty {
+/// A value of this type. Signatures of numbers have no references.
+pub(crate) fn from_raw(ty: ValueType, value: ValRaw) -> Value {
+    match ty {
         ValueType::I32 => Value::I32(value.get_i32()),
         ValueType::I64 => Value::I64(value.get_i64()),
         ValueType::F32 => Value::F32(value.get_f32()),
         ValueType::F64 => Value::F64(value.get_f64()),
         ValueType::V128 => Value::V128(value.get_v128()),
-        ValueType::FuncRef | ValueType::ExternRef => return Err(FOREIGN),
-    })
+        ValueType::FuncRef | ValueType::ExternRef => Value::zero(ty),
+    }
 }
 
 pub(crate) fn from_wasmtime(value: Val) -> Result<Value> {
