@@ -21,7 +21,7 @@
 //! "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
 //! and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
 
-use crate::call::{CallOptions, EnforcedLimits, InterruptHandle};
+use crate::call::{CallOptions, EnforcedLimits};
 use crate::contract::ExportId;
 use crate::error::{Error, Result};
 use crate::heap::HeapError;
@@ -285,9 +285,9 @@ pub fn invoke_with<L: Live>(
     options: CallOptions<'_>,
 ) -> Result<Outcome> {
     live.enforced_limits().check(&options)?;
-    if options.interrupt.as_ref().is_some_and(InterruptHandle::is_interrupted) {
+    if let Err(trap) = options.check_interrupt() {
         output.clear();
-        return Ok(Outcome::Trapped(TrapKind::Interrupted.into()));
+        return Ok(Outcome::Trapped(trap));
     }
     // SAFETY: dropping the guard leaves the call, while the options are lent.
     unsafe { live.host().enter(options) };

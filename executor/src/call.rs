@@ -40,6 +40,17 @@ pub struct CallOptions<'a> {
     pub interrupt: Option<InterruptHandle>,
 }
 
+impl CallOptions<'_> {
+    /// Ends a call whose handle was interrupted before, at its start.
+    ///
+    /// # Errors
+    ///
+    /// [`TrapKind::Interrupted`].
+    pub fn check_interrupt(&self) -> Result<(), Trap> {
+        self.interrupt.as_ref().map_or(Ok(()), InterruptHandle::check)
+    }
+}
+
 /// Limits of one call. A call beyond a limit ends in a trap, except growth, which fails as it
 /// does at the module's own maximum. An engine [refuses](Error::LimitUnsupported) a limit that it
 /// cannot enforce.

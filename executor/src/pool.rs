@@ -2,6 +2,7 @@
 //! threads, for runtimes that have no pool or none that resets like this.
 
 use crate::abi::Abi;
+use crate::adapter::UNPREPARED;
 use crate::call::CallOptions;
 use crate::config::{Config, EffectiveConfig};
 use crate::contract::{Engine, ExportId, Instance, Module};
@@ -142,10 +143,7 @@ impl Instance for Taken {
     }
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        match &mut *self.instance {
-            Some(instance) => instance.invoke(export, input, output),
-            None => Err(Error::Misuse("invoke without prepare")),
-        }
+        self.instance.as_mut().ok_or(UNPREPARED)?.invoke(export, input, output)
     }
 
     fn invoke_with(
@@ -155,10 +153,8 @@ impl Instance for Taken {
         output: &mut Vec<u8>,
         options: CallOptions<'_>,
     ) -> Result<Outcome> {
-        match &mut *self.instance {
-            Some(instance) => instance.invoke_with(export, input, output, options),
-            None => Err(Error::Misuse("invoke without prepare")),
-        }
+        let instance = self.instance.as_mut().ok_or(UNPREPARED)?;
+        instance.invoke_with(export, input, output, options)
     }
 
     fn finish(&mut self) -> Result<()> {

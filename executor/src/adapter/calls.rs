@@ -4,7 +4,6 @@ use crate::functions::{HostCall, HostFunction};
 use crate::host::HostState;
 use crate::outcome::{HostPanic, Trap, TrapKind};
 use crate::{Signature, Value};
-use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -31,9 +30,6 @@ pub trait HostCaller {
         Ok(())
     }
 }
-
-/// Values of a call: few enough that they rarely need an allocation.
-pub type Values = SmallVec<[Value; 4]>;
 
 /// Parameters and results of a call that need no allocation.
 const INLINE: usize = 8;
@@ -90,26 +86,11 @@ fn answer_many(
     params: impl IntoIterator<Item = Value>,
     mut give: impl FnMut(usize, Value),
 ) -> Result<(), Trap> {
-    let values = params.into_iter().collect();
-    // Code of its own, so that of few values is not divided.
-    let give: &mut dyn FnMut(usize, Value) = &mut give;
-    answer_values(guest, function, values, give)
-}
-
-/// The same with values that are collected already.
-///
-/// # Errors
-///
-/// Those of [`answer`].
-#[inline]
-pub fn answer_values(
-    guest: &mut impl HostCaller,
-    function: &HostFunction,
-    mut values: Values,
-    give: impl FnMut(usize, Value),
-) -> Result<(), Trap> {
+    let mut values: Vec<Value> = params.into_iter().collect();
     let count = values.len();
     values.extend(function.signature().results.iter().map(|ty| Value::zero(*ty)));
+    // Code of its own, so that of few values is not divided.
+    let give: &mut dyn FnMut(usize, Value) = &mut give;
     run(guest, function, values.split_at_mut(count), give)
 }
 

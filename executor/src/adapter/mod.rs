@@ -11,7 +11,7 @@
 //! | [`Resident`], [`Reused`] | one instance, reset in place |
 //! | [`MemoryClass`], [`CleanContent`] | content of clean memories, also after a start function |
 //! | [`Stateful`], [`Snapshot`] | saved and restored globals, tables and host's allocator |
-//! | [`HostCaller`], [`answer`], [`answer_values`] | calls of host functions |
+//! | [`HostCaller`], [`answer`] | calls of host functions |
 //! | [`RawFrame`] | the call of a raw reference, around the runtime's own calls |
 //! | [`admit`], [`admit_if`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
 //! | [`admit_imports`] | the imports of a module, for an engine that cannot call host functions |
@@ -29,7 +29,7 @@ mod snapshot;
 mod stack;
 
 pub use crate::pool::{admit, admit_if, loaded};
-pub use calls::{HostCaller, Values, answer, answer_values};
+pub use calls::{HostCaller, answer};
 pub use content::{CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
 pub use guest::{LoadedGuest, admit_imports};

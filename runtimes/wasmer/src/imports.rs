@@ -144,11 +144,11 @@ fn untyped(
 ) -> Function {
     Function::new_with_env(store, env, ty.clone(), move |guest: Guest<'_>, params| {
         let failed = |error: Error| RuntimeError::new(error.to_string());
-        let params: adapter::Values =
+        let params: Vec<Value> =
             params.iter().map(from_wasmer).collect::<Result<_>>().map_err(failed)?;
         let mut results = Vec::with_capacity(function.signature().results.len());
         let give = |_, value| results.push(to_wasmer(value));
-        adapter::answer_values(&mut WaitingGuest(guest), &function, params, give)
+        adapter::answer(&mut WaitingGuest(guest), &function, params, give)
             .map_err(|trap| RuntimeError::user(Box::new(trap)))?;
         Ok(results)
     })

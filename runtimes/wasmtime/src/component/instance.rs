@@ -13,7 +13,7 @@ use touchstone_executor::abi::{Abi, outcome};
 use touchstone_executor::adapter::UNPREPARED;
 use touchstone_executor::memory::UsedOn;
 use touchstone_executor::{
-    CallOptions, CallState, Error, ExportId, Instance, InterruptHandle, Outcome, Result, TrapKind,
+    CallOptions, CallState, Error, ExportId, Instance, Outcome, Result, TrapKind,
 };
 use wasmtime::Store;
 use wasmtime::component::{self, Func, Type, TypedFunc, Val};
@@ -286,9 +286,9 @@ impl Instance for ComponentInstance {
         options: CallOptions<'_>,
     ) -> Result<Outcome> {
         self.shared.enforced_limits().check(&options)?;
-        if options.interrupt.as_ref().is_some_and(InterruptHandle::is_interrupted) {
+        if let Err(trap) = options.check_interrupt() {
             output.clear();
-            return Ok(Outcome::Trapped(TrapKind::Interrupted.into()));
+            return Ok(Outcome::Trapped(trap));
         }
         let store = &mut self.live.as_mut().ok_or(UNPREPARED)?.tenancy.store;
         // SAFETY: dropping the guard leaves the call, while the options are lent.

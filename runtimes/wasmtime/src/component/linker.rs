@@ -3,7 +3,7 @@
 use super::preview2;
 use crate::data::StoreData;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, HostCaller, Values};
+use touchstone_executor::adapter::{self, HostCaller};
 use touchstone_executor::guest::FunctionImport;
 use touchstone_executor::host::HostState;
 use touchstone_executor::{
@@ -107,10 +107,10 @@ impl Answers<'_> {
         if let Some(function) = self.config.functions.answer(&import) {
             let function = Arc::clone(function);
             return linker.func_new(name, move |store, ty, params, results| {
-                let params: Values = params.iter().filter_map(number).collect();
                 let types: Vec<Type> = ty.results().collect();
                 let give = |index: usize, value| results[index] = of_type(&types[index], value);
-                Ok(adapter::answer_values(&mut Waiting(store), &function, params, give)?)
+                let params = params.iter().filter_map(number);
+                Ok(adapter::answer(&mut Waiting(store), &function, params, give)?)
             });
         }
         let [module, function] = [place, name].map(text::name);
