@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{MeasuredEngine, Scratch};
+use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToSide {

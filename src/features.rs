@@ -1,8 +1,9 @@
 //! The features of modules and the engines that have them.
 
 use std::sync::Arc;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{MeasuredEngine, Strategy, Support};
+use touchstone_executor::{Strategy, Support};
 
 /// [`Engine::support_for`](touchstone_executor::Engine::support_for); a refusal for lack of a
 /// feature ends with the engines that have all needed features.

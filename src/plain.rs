@@ -1,7 +1,7 @@
 //! Values as texts: those of the plain convention, and JSON for components.
 
 use anyhow::{Context, Result, ensure};
-use touchstone_executor::text::{name as shown, plural};
+use touchstone_executor::guest::text::{name as shown, plural};
 use touchstone_executor::{Reference, Value, ValueType};
 use wast::core::V128Const;
 use wast::parser::{self, Parse, ParseBuffer};

@@ -1,6 +1,6 @@
 //! Every engine executes guests in the way that it says.
 
-use touchstone_executor::probe::check_execution;
+use touchstone_executor::harness::check_execution;
 use touchstone_executor::{Config, Execution, Strategy};
 
 #[test]

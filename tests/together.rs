@@ -9,11 +9,11 @@ use either::either;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::memory::{InitialContent, Memory, MemoryTemplate, ResetMethod};
 use touchstone_executor::{
-    Config, Execution, ExportId, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy,
-    Support, TrapKind,
+    Config, Execution, ExportId, Instance, MemoryFrom, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 /// More than the machines of CI have cores, so that threads are also interrupted

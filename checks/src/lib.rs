@@ -17,7 +17,8 @@ pub mod survival;
 
 use anyhow::{Context, Result};
 use std::sync::Arc;
-use touchstone_executor::{Execution, MeasuredEngine};
+use touchstone_executor::Execution;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of this build that run modules: all but the baseline.
 pub fn engines() -> Vec<Arc<dyn MeasuredEngine>> {

@@ -8,7 +8,7 @@ use touchstone_checks::conformance::drive::{Verdict, drive};
 use touchstone_checks::conformance::script::read;
 use touchstone_checks::conformance::suite::{Group, Source, sources};
 use touchstone_checks::engines;
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 use wasmparser::WasmFeatures;
 
 /// Lines of assertions that hold, then of those that fail.

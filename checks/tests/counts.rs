@@ -12,9 +12,8 @@ use touchstone::record::{
 };
 use touchstone::run;
 use touchstone_checks::count::{self, compare};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages, OPERATORS};
-use touchstone_executor::{Config, Execution, Instance, Outcome, Strategy, Support};
+use touchstone_executor::{Abi, Config, Execution, Instance, Outcome, Strategy, Support};
 
 /// Every kind of control flow, with counts known by hand.
 const FLOW: &str = r#"(module
@@ -247,7 +246,7 @@ const FEW: &str = "^call_empty_function_from_test_runtime$|^serde_json_small_fro
 
 #[test]
 fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
-    let can_count = |engine: &std::sync::Arc<dyn touchstone_executor::MeasuredEngine>| {
+    let can_count = |engine: &std::sync::Arc<dyn touchstone_executor::adapter::MeasuredEngine>| {
         engine.has_meter() || engine.execution() == Execution::Interpreted
     };
     if !touchstone_runtimes::engines().iter().any(can_count) {

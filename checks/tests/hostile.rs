@@ -11,11 +11,11 @@ use time::{LIMIT, with_longer_limits};
 use touchstone::supervise::CHILD;
 use touchstone_checks::engines;
 use touchstone_checks::hostile::{Hostile, Limits, Verdict, Watch, attack_in_this_process};
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::mock::{Answer, MockCall, MockEngine};
+use touchstone_executor::harness::mock::{Answer, MockCall, MockEngine};
 use touchstone_executor::{
-    Artifact, Config, Engine, Error, Execution, MeasuredEngine, Module, Result, Strategy, Support,
-    TrapKind,
+    Artifact, Config, Engine, Error, Execution, Module, Result, Strategy, Support, TrapKind,
 };
 
 /// The attacking process of the other tests.

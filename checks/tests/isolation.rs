@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use touchstone::record::{Check, Outcome};
 use touchstone_checks::isolation::{self, Isolation, KINDS, Verdict, jobs};
-use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{InstanceFrom, MeasuredEngine, Strategy, Support, Trap, TrapKind};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::harness::mock::{Answer, MockEngine};
+use touchstone_executor::{InstanceFrom, Strategy, Support, Trap, TrapKind};
 
 fn find(engines: &[Arc<dyn MeasuredEngine>], filter: Option<&str>) -> Isolation {
     isolation::find(&jobs(engines, filter).unwrap(), |_| {}).unwrap()

@@ -16,7 +16,7 @@ use touchstone::run::{
 };
 use touchstone::supervise::Stop;
 use touchstone::terminal::{Progress, complain, print, warn_of_skipped};
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// Longest time of a comparison in a process.
 const LIMIT: Duration = Duration::from_secs(1800);

@@ -14,7 +14,8 @@ use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::run::seed;
 use touchstone::supervise::{Parent, Stop, this_program};
 use touchstone::terminal::{Progress, Style, Table, complain, print};
-use touchstone_executor::{MeasuredEngine, Strategy};
+use touchstone_executor::Strategy;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_report::units;
 
 /// Compares two executors, two stored runs, or two builds of this program.

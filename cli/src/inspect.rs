@@ -9,8 +9,8 @@ use touchstone::features::support_for;
 use touchstone::files::read_whole;
 use touchstone::inspect::{Identity, Inspection, Memory, Segments, inspect};
 use touchstone::terminal::{Style, Table, print};
+use touchstone_executor::guest::text::{abridged, harmless, name, plural};
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::text::{abridged, harmless, name, plural};
 use touchstone_executor::{Execution, Strategy, Support};
 
 /// Shows what a module contains, and which strategies of which engines can run it.

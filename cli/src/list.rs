@@ -9,7 +9,7 @@ use touchstone::record::{CellKey, Refusal};
 use touchstone::terminal::{Style, Table, print};
 use touchstone_executor::Support;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::text::plural;
+use touchstone_executor::guest::text::plural;
 
 /// Lists every cell (case, guest, engine, strategy, threads), and the reasons for omitted ones.
 ///

@@ -24,7 +24,7 @@ mod swap;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 use touchstone::run::stopped_code;
-use touchstone_executor::text::abridged;
+use touchstone_executor::guest::text::abridged;
 
 /// Compares WebAssembly executors side by side: runtimes, instantiation
 /// strategies, threads and payloads, on the same guests.

@@ -10,7 +10,7 @@ use touchstone::plan::Filter;
 use touchstone::record::Metric;
 use touchstone::record::estimate::of_processes;
 use touchstone::terminal::{Progress, Style, Table, print};
-use touchstone_executor::probe::thread_usage;
+use touchstone_executor::harness::thread_usage;
 
 /// Repeats a call and prints its cost: time, steps, page faults, context switches.
 ///

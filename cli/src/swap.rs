@@ -16,7 +16,7 @@ use touchstone::run::{SamplingName, seed, shown};
 use touchstone::supervise::Stop;
 use touchstone::swap::{self, Method};
 use touchstone::terminal::{complain, print};
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// Measures replacing modules while messages arrive.
 ///

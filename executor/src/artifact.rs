@@ -79,7 +79,7 @@ impl Artifact {
         }
     }
 
-    /// Saves the code for [`MeasuredEngine::restore`](crate::MeasuredEngine::restore) in other
+    /// Saves the code for [`MeasuredEngine::restore`](crate::adapter::MeasuredEngine::restore) in other
     /// processes of the run. Returns `false`, and writes nothing, if the engine does not support
     /// restoring.
     ///

@@ -13,7 +13,7 @@ use crate::host::{LogSink, StreamSink};
 #[derive(Clone)]
 pub struct Config {
     /// Time limit of one call: from each entry into the guest, which with
-    /// [`Abi::Bytes`](crate::abi::Abi::Bytes) are its allocator and the export, and for a new
+    /// [`Abi::Bytes`](crate::Abi::Bytes) are its allocator and the export, and for a new
     /// instance also its start function. The guest is then stopped with
     /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded). `None` disables the
     /// check, which costs time in every loop; timed rows have none.
@@ -41,7 +41,7 @@ pub struct Config {
     /// `true` if a compiler may use all processors.
     pub parallel_compilation: bool,
     /// The component that makes values of the input's bytes for
-    /// [`Abi::Codec`](crate::abi::Abi::Codec). It is a part of the host: it is
+    /// [`Abi::Codec`](crate::Abi::Codec). It is a part of the host: it is
     /// compiled, instantiated and given the types outside of the calls, and no
     /// deadline stops it.
     pub codec: Option<GuestModule>,

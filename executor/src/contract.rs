@@ -1,7 +1,5 @@
 //! The contract itself: engine → artifact → module → instance.
 
-use crate::Features;
-use crate::Signature;
 use crate::abi::{ALLOCATOR, Abi};
 use crate::artifact::Artifact;
 use crate::call::CallOptions;
@@ -11,6 +9,7 @@ use crate::guest::GuestModule;
 use crate::outcome::Outcome;
 use crate::strategy::Strategy;
 use crate::support::Support;
+use crate::{Features, Signature};
 use std::sync::Arc;
 
 /// One runtime in one mode of execution.
@@ -22,7 +21,7 @@ pub trait Engine: Send + Sync {
     fn version(&self) -> &str;
 
     /// The claimed way of executing guests.
-    /// [`probe::check_execution`](crate::probe::check_execution) compares the claim with
+    /// [`probe::check_execution`](crate::harness::check_execution) compares the claim with
     /// the speed of a kernel.
     fn execution(&self) -> Execution;
 

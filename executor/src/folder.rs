@@ -241,7 +241,7 @@ fn checked(file: &File, length: u64, key: &ArtifactKey) -> io::Result<Option<Vec
 mod tests {
     use super::*;
     use crate::guest::HeapPages;
-    use crate::mock::MockEngine;
+    use crate::harness::mock::MockEngine;
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::time::Duration;

@@ -9,7 +9,7 @@
 //! class and the occupied bit while in use, otherwise the next free header.
 //! The guest can write the headers, so their content is never trusted.
 
-pub use touchstone_guest::WASM_PAGE;
+use touchstone_guest::WASM_PAGE;
 /// Bytes before each allocation.
 pub const HEADER: u32 = 8;
 /// Smallest size class, bytes.

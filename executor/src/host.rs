@@ -141,7 +141,7 @@ impl HostState {
     }
 
     /// Begins a call with options, for backends that do not use
-    /// [`abi::invoke_with`](crate::abi::invoke_with).
+    /// [`adapter::invoke_with`](crate::adapter::invoke_with).
     ///
     /// # Safety
     ///

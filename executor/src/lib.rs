@@ -12,7 +12,7 @@
 //! use touchstone_executor::*;
 //!
 //! // Of `touchstone_runtimes::engines()`, for instance the one whose `id()` is `wasmtime`.
-//! fn greet(engine: &dyn MeasuredEngine, wasm: &[u8]) -> Result<()> {
+//! fn greet(engine: &dyn Engine, wasm: &[u8]) -> Result<()> {
 //!     // Functions that the guest imports.
 //!     let mut functions = Functions::standard();
 //!     functions.wrap("host", "add", |_: &mut HostCall<'_>, a: i32, b: i32| Ok(a.wrapping_add(b)));
@@ -41,7 +41,7 @@
 //! | lend a value to the host functions of one call | [`CallOptions`], [`Context`], [`ContextKind`] |
 //! | limit or interrupt a call | [`Limits`], [`InterruptHandle`] |
 //! | call with values | [`TypedExport`], [`Export`] |
-//! | call with bytes, in a calling convention | [`Instance::call`], [`abi::Abi`] |
+//! | call with bytes, in a calling convention | [`Instance::call`], [`Abi`] |
 //! | serve keys and values by Substrate's functions | [`storage`] |
 //! | run programs of WASI | [`wasi`] |
 //! | map files to guests, keep artifacts | [`memory::Region`], [`ArtifactFolder`] |
@@ -49,16 +49,12 @@
 //! A call ends with an [`Outcome`]: the guest returned or trapped. An [`Error`] is a failure of the
 //! host.
 //!
-//! # In a backend
-//!
-//! [`adapter`] has the parts of backends. [`abi`], [`heap`] and [`host`] have the calling
-//! conventions, the host's allocator and the host's state of an instance. [`mock`] is an engine for
-//! tests of a harness. Hosts need none of them.
+//! Hosts need neither [`adapter`], the parts of backends, nor [`harness`], which measures and checks
+//! engines.
 
-pub mod abi;
+mod abi;
 pub mod adapter;
 mod artifact;
-pub mod beneath;
 mod call;
 mod code;
 mod config;
@@ -66,14 +62,14 @@ mod contract;
 mod error;
 mod folder;
 mod functions;
-pub mod heap;
-pub mod host;
+pub mod harness;
+mod heap;
+mod host;
 mod measured;
-pub mod mock;
 mod outcome;
 mod pool;
-pub mod probe;
-pub mod scratch;
+mod probe;
+mod scratch;
 pub mod storage;
 mod strategy;
 mod support;
@@ -82,26 +78,23 @@ mod test_support;
 mod typed;
 pub mod wasi;
 
+pub use abi::Abi;
 pub use artifact::Artifact;
-pub use call::{CallOptions, Context, ContextKind, EnforcedLimits, InterruptHandle, Limits};
-pub use code::CompiledCode;
+pub use call::{CallOptions, Context, ContextKind, InterruptHandle, Limits};
 pub use config::{Config, EffectiveConfig};
-pub use contract::{
-    CallState, Capabilities, Engine, Execution, ExportId, Exports, Instance, Module,
-};
+pub use contract::{Capabilities, Engine, Execution, ExportId, Instance, Module};
 pub use error::{Error, Result};
-pub use folder::{ArtifactFolder, ArtifactKey};
+pub use folder::ArtifactFolder;
 pub use functions::{
     Functions, HostCall, HostClosure, HostFunction, HostValue, HostValues, Imports, State,
 };
-pub use measured::{MeasuredEngine, RawCall, RawCaller};
+pub use host::{LogSink, Stream, StreamSink};
 pub use outcome::{Claim, HostPanic, Outcome, Trap, TrapKind};
-pub use scratch::Scratch;
 pub use strategy::{CodeFrom, InstanceFrom, MemoryFrom, Owner, ParseStrategyError, Strategy};
 pub use support::Support;
 pub use touchstone_guest as guest;
-pub use touchstone_guest::text;
 pub use touchstone_guest::{Feature, Features, Reference, Signature, Value, ValueType};
 pub use touchstone_memory as memory;
-pub use touchstone_memory::Padded;
 pub use typed::{Export, TypedExport};
+
+use touchstone_guest::text;

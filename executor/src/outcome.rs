@@ -12,7 +12,7 @@ pub enum Outcome {
     /// The export returned; its output is in the caller's buffer.
     Returned,
     /// The guest trapped. There is no output, except what a program of
-    /// [`Abi::Wasi`](crate::abi::Abi::Wasi) wrote before.
+    /// [`Abi::Wasi`](crate::Abi::Wasi) wrote before.
     Trapped(Trap),
 }
 
@@ -78,7 +78,7 @@ pub enum TrapKind {
         reason: String,
     },
     /// The guest ended itself (`proc_exit` of WASI). With code 0, a program of
-    /// [`Abi::Wasi`](crate::abi::Abi::Wasi) returns instead.
+    /// [`Abi::Wasi`](crate::Abi::Wasi) returns instead.
     Exit {
         /// The exit code.
         code: i32,

@@ -179,7 +179,7 @@ impl Instance for Taken {
 mod tests {
     use super::*;
     use crate::guest::HeapPages;
-    use crate::mock::{Answer, MockEngine};
+    use crate::harness::mock::{Answer, MockEngine};
 
     fn strategy(name: &str) -> Strategy {
         name.parse().unwrap()

@@ -3,7 +3,7 @@
 use crate::adapter::{HostCaller, answer};
 use crate::call::CallOptions;
 use crate::functions::Functions;
-use crate::heap::WASM_PAGE;
+use crate::guest::WASM_PAGE;
 use crate::host::HostState;
 use crate::outcome::{Trap, TrapKind};
 use crate::{Config, Value, ValueType};

@@ -1,8 +1,8 @@
 //! Refusals of executors for a module, with their words.
 
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::Exports;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Error, Exports, Features, InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{Abi, Error, Features, InstanceFrom, MemoryFrom, Strategy};
 
 fn guest(wat: &str) -> touchstone_executor::Result<GuestModule> {
     Ok(GuestModule::new("guest", &wat::parse_str(wat).unwrap(), HeapPages::default())?)

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use touchstone::case;
-use touchstone_executor::text::is_hostile;
+use touchstone_executor::guest::text::is_hostile;
 use touchstone_record::compare::{MARGIN, of_records};
 use touchstone_record::{
     self as record, BENCH, CHECKS, COUNTS, Experiment, Line, PEERS, RecordFile, Sink,

@@ -18,7 +18,7 @@ mod tally;
 
 use sample::{Id, Sample};
 use std::sync::{Arc, LazyLock};
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 static ENGINES: LazyLock<Vec<Arc<dyn MeasuredEngine>>> = LazyLock::new(touchstone_runtimes::engines);
 

@@ -7,7 +7,7 @@
 //! files, and messages of engines.
 
 use std::fmt::{Display, Write};
-use touchstone_executor::text::{is_hostile, line};
+use touchstone_executor::guest::text::{is_hostile, line};
 
 /// Text for a terminal, with breaks of lines and tabulators. Of escape sequences, those that set
 /// one of the `allowed` attributes stay. Other hostile characters are escaped as in JSON, so that a

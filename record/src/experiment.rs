@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use touchstone_executor::text::plural;
+use touchstone_executor::guest::text::plural;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use touchstone_executor::text::{abridged, line};
+use touchstone_executor::guest::text::{abridged, line};
 
 /// A file of the project's `records` folder.
 pub fn default_path(name: &str) -> PathBuf {
@@ -75,7 +75,7 @@ pub struct Skipped {
 /// Longest reason for skipping a line, characters: it may quote the line.
 const REASON: usize = 300;
 
-/// Reads a record file. [Hostile](touchstone_executor::text::is_hostile) characters of texts are
+/// Reads a record file. [Hostile](touchstone_executor::guest::text::is_hostile) characters of texts are
 /// replaced. A damaged line (cut off by a kill, written by another
 /// version, edited by hand) is skipped and reported.
 /// Fails when the file is missing or cannot be read.

@@ -1,6 +1,6 @@
 //! Numbers as people read them: a unit that fits and few digits.
 
-use touchstone_executor::text::plural;
+use touchstone_executor::guest::text::plural;
 use touchstone_record::Estimate;
 
 /// Units of time with their length in ns, shortest first.

@@ -4,7 +4,7 @@
 //! in the project names it.
 
 use std::sync::Arc;
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of every backend in this build, backend by backend in the order
 /// of the lines below.

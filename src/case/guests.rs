@@ -7,8 +7,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use touchstone_executor::guest::{GuestModule, HeapPages, link};
-use touchstone_executor::text;
+use touchstone_executor::guest::{GuestModule, HeapPages, link, text};
 
 /// A guest's bytes: the file, checked against its listed digest, or the result of linking or
 /// pre-initialising it.

@@ -14,10 +14,9 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
-use touchstone_executor::text::similar;
-use touchstone_executor::{Imports, Strategy, wasi};
+use touchstone_executor::guest::text::similar;
+use touchstone_executor::{Abi, Imports, Strategy, wasi};
 
 use crate::files::FilePath;
 use crate::record::data::{self, repeated};
@@ -186,7 +185,7 @@ pub fn default_folder() -> PathBuf {
 pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case> {
     cases.iter().find(|case| case.name == name).with_context(|| {
         let near = similar(name, cases.iter().map(|case| case.name.as_str()));
-        format!("there is no case '{name}'{}", touchstone_executor::text::near(&near))
+        format!("there is no case '{name}'{}", touchstone_executor::guest::text::near(&near))
     })
 }
 

@@ -3,9 +3,8 @@
 use super::{Also, Case, Expect, GuestName, Input, Library, Take, Without};
 use crate::record::{Role, Sweep};
 use serde::Deserialize;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::HeapPages;
-use touchstone_executor::{Imports, Strategy};
+use touchstone_executor::{Abi, Imports, Strategy};
 
 /// Scenarios and their common settings; the fields are those of [`Case`].
 #[derive(Debug, Deserialize)]

@@ -20,7 +20,7 @@ pub fn workload(name: &str) -> Option<&'static dyn Workload> {
 pub fn serve_host(
     is_of_requests: bool,
     cases: &[crate::case::Case],
-    engines: &[std::sync::Arc<dyn touchstone_executor::MeasuredEngine>],
+    engines: &[std::sync::Arc<dyn touchstone_executor::adapter::MeasuredEngine>],
 ) -> anyhow::Result<()> {
     match is_of_requests {
         true => requests::serve(cases, engines, crate::case::Guests::built()),

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{MeasuredEngine, Scratch};
+use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 
 /// The message to a process: the experiment, the question and its terms.
 type Asking = (String, Question, Terms);

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{MeasuredEngine, Strategy};
+use touchstone_executor::Strategy;
+use touchstone_executor::adapter::MeasuredEngine;
 
 pub struct Host {
     pub experiment: Experiment,

@@ -16,8 +16,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use touchstone_executor::beneath;
 use touchstone_executor::guest::unpack;
+use touchstone_executor::harness::beneath;
 use touchstone_systems::host::{Files, Found, Version, plain};
 
 /// Time between two messages about a folder that takes long.

@@ -10,8 +10,9 @@ use folder::Folder;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
-use touchstone_executor::{Config, Execution, Imports, MeasuredEngine, Module, Strategy, Support};
+use touchstone_executor::{Config, Execution, Imports, Module, Strategy, Support};
 use touchstone_systems::host::{Catalogue, File, Files, Guest, Load, Most, plain};
 
 /// The codecs if no folder of codecs is given.

@@ -2,7 +2,7 @@
 
 use super::{Answer, Export, Import, Inspection, Memory};
 use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::text::plural;
+use touchstone_executor::guest::text::plural;
 use touchstone_executor::{Functions, Signature};
 use wasmparser::{
     BinaryReaderError, CompositeInnerType, DataKind, ElementKind, Encoding, ExternalKind, FuncType,

@@ -15,10 +15,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::probe::check_execution;
+use touchstone_executor::harness::check_execution;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, Config, Error, Execution, Imports, MeasuredEngine, Strategy, Support,
+    Artifact, ArtifactFolder, Config, Error, Execution, Imports, Strategy, Support,
 };
 
 /// Opens cells, and keeps the artifacts and the module that they share.

@@ -6,9 +6,8 @@ use crate::record::Status;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Outcome, Support};
+use touchstone_executor::{Abi, EffectiveConfig, ExportId, Instance, Module, Outcome, Support};
 
 /// Idle instances of a module, shared by consecutive measurements. Making an instance can cost as
 /// much as a thousand calls (a memory of 128 MiB that is cleared once).

@@ -4,7 +4,8 @@
 use crate::lab::{Opened, abbreviate};
 use anyhow::{Context, Result, ensure};
 use std::time::{Duration, Instant};
-use touchstone_executor::{Instance, Outcome, RawCaller};
+use touchstone_executor::adapter::RawCaller;
+use touchstone_executor::{Instance, Outcome};
 
 /// Work that consists of equal calls.
 pub trait Work: Send {

@@ -6,8 +6,9 @@ use crate::plan::{Filter, cores};
 use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts, preference};
 use anyhow::Result;
 use std::sync::Arc;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{MeasuredEngine, MemoryFrom, Owner, Strategy, Support};
+use touchstone_executor::{MemoryFrom, Owner, Strategy, Support};
 
 /// One cell: a case on a guest, an engine, a strategy and a number of threads.
 #[derive(Clone)]

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{CodeFrom, MeasuredEngine, MemoryFrom, Owner, Support};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::{Abi, CodeFrom, MemoryFrom, Owner, Support};
 
 /// A comparison with the cells of its two sides.
 #[derive(Clone)]

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
-use touchstone_executor::text;
-use touchstone_executor::text::similar;
+use touchstone_executor::guest::text;
+use touchstone_executor::guest::text::similar;
 
 const FEW: usize = 20;
 
@@ -89,7 +89,7 @@ pub fn near(wanted: &str, names: &[String]) -> String {
     }
     let near = similar(wanted, parts.into_iter());
     match names.len() {
-        _ if !near.is_empty() => touchstone_executor::text::near(&near),
+        _ if !near.is_empty() => touchstone_executor::guest::text::near(&near),
         0 => "; there are none".to_owned(),
         1..=FEW => {
             let names: Vec<String> = names.iter().map(|name| text::name(name)).collect();

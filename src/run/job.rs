@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// A run that is about to begin or to resume.
 pub struct Job {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{MeasuredEngine, Scratch};
+use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 
 /// The environment of a run.
 pub struct Host<'a> {

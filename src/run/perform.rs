@@ -10,7 +10,8 @@ use crate::swap;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
-use touchstone_executor::{MeasuredEngine, RawCall, Support};
+use touchstone_executor::Support;
+use touchstone_executor::adapter::{MeasuredEngine, RawCall};
 
 /// Performs tasks, one after the other.
 pub struct Performer {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::Serialize;
 use std::process::Command;
 use std::sync::Arc;
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// Digits of a SHA-256 that identify what it is of.
 const DIGITS: usize = 16;

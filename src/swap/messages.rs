@@ -5,8 +5,9 @@ use crate::case::{Case, Guests};
 use crate::lab::{Lab, Refused, checked_call};
 use crate::measure::resident_kib;
 use std::sync::Arc;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Artifact, Config, ExportId, Instance, MeasuredEngine, Module, Strategy};
+use touchstone_executor::{Artifact, Config, ExportId, Instance, Module, Strategy};
 
 /// A kind of message: a module, an input, and the expected answer.
 #[derive(Debug, Clone)]

@@ -3,7 +3,8 @@
 use super::Kind;
 use crate::lab::Refused;
 use crate::record::Status;
-use touchstone_executor::{InstanceFrom, MeasuredEngine, MemoryFrom, Strategy, Support};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy, Support};
 
 /// A swap method: a way to load the right module. Slowest first.
 #[derive(

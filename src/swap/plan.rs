@@ -9,8 +9,8 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Execution, MeasuredEngine};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::{Abi, Execution};
 
 /// The content of `benches/swap.toml`.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use crate::record::{Contender, Means};
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// Number of messages after which the order begins again.
 const MESSAGES: usize = 1024;

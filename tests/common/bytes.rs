@@ -2,8 +2,7 @@
 
 use super::calling::kind;
 use super::{each, guest};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Claim, Error, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, Claim, Error, Outcome, Strategy, TrapKind};
 
 /// An allocator that the length tells what to do, and a function that says what it was
 /// given: pointer, length and the sum of all bytes.

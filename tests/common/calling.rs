@@ -3,10 +3,10 @@
 use super::guests::{INPUT, PLAIN, SUBSTRATE, many_imports};
 use super::{each, each_with, guest, load};
 use std::sync::{Arc, Mutex};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::mock::MockEngine;
+use touchstone_executor::adapter::RawCall;
+use touchstone_executor::harness::mock::MockEngine;
 use touchstone_executor::{
-    Config, Engine, Error, ExportId, Outcome, RawCall, Strategy, Support, Trap, TrapKind,
+    Abi, Config, Engine, Error, ExportId, Outcome, Strategy, Support, Trap, TrapKind,
 };
 
 pub(crate) fn substrate_outputs_are_right(strategy: Strategy) {

@@ -6,10 +6,9 @@ use super::guests::{
 };
 use super::{Loaded, each, each_that_compiles, guest, guest_with};
 use std::sync::Barrier;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
 use touchstone_executor::{
-    Config, Error, Instance, InstanceFrom, Outcome, Strategy, Support, TrapKind,
+    Abi, Config, Error, Instance, InstanceFrom, Outcome, Strategy, Support, TrapKind,
 };
 
 /// Memory on both sides of the data, stack area, globals, a grown memory, the

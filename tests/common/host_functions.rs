@@ -3,10 +3,9 @@
 use super::{Loaded, each_that_compiles_with, each_with, guest, load};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::guest::WASM_PAGE;
 use touchstone_executor::{
-    CallOptions, Config, Context, ContextKind, Error, Functions, HostCall, Imports, Instance,
+    Abi, CallOptions, Config, Context, ContextKind, Error, Functions, HostCall, Imports, Instance,
     InterruptHandle, Limits, Outcome, State, Strategy, Support, TrapKind,
 };
 

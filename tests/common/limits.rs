@@ -3,11 +3,10 @@
 use super::calling::kind;
 use super::guests::{BOMB, SUBSTRATE};
 use super::{Loaded, each, guest, guest_with};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::adapter::residents_made;
 use touchstone_executor::guest::{Growth, HeapPages};
 use touchstone_executor::memory::Mapping;
-use touchstone_executor::{Instance, InstanceFrom, Strategy, TrapKind};
+use touchstone_executor::{Abi, Instance, InstanceFrom, Strategy, TrapKind};
 
 pub(crate) fn a_memory_bomb_stops_at_the_limit(strategy: Strategy) {
     let guest = guest_with(BOMB, HeapPages { extra: 1, growth: Growth::UpTo(20) });

@@ -21,11 +21,10 @@ pub(crate) mod traps;
 pub(crate) mod wasi;
 
 pub(crate) use compiled::guest_with;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, ExportId, Imports, Instance, MeasuredEngine, Module, Outcome, Strategy, Support,
-    TrapKind,
+    Abi, Config, Error, ExportId, Imports, Instance, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 /// A guest from text, with the memory it declares.

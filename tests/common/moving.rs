@@ -4,8 +4,7 @@ use super::calling::kind;
 use super::guests::FAR;
 use super::{Loaded, each, guest};
 use std::sync::Barrier;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{ExportId, Instance, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, ExportId, Instance, Outcome, Strategy, TrapKind};
 
 /// Pages that the guest's memory has at first.
 const FIRST: u32 = 4;

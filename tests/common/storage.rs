@@ -3,10 +3,9 @@
 use super::{each_with, guest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::guest::WASM_PAGE;
 use touchstone_executor::storage::{self, Storage, StorageError};
-use touchstone_executor::{Config, Functions, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, Functions, Outcome, Strategy, TrapKind};
 
 /// `count` raises the byte behind the key `n` by one, in a transaction that is kept if the input
 /// has one byte and undone if it has none. `get` gives the value of the key in the input, encoded

@@ -6,10 +6,8 @@ use super::time::LIMIT;
 use super::{Loaded, each, each_with, guest, load};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::host::LogSink;
 use touchstone_executor::{
-    Claim, Config, Error, ExportId, Instance, Outcome, Strategy, Support, TrapKind,
+    Abi, Claim, Config, Error, ExportId, Instance, LogSink, Outcome, Strategy, Support, TrapKind,
 };
 
 /// After this, both counters of the guest must be at their first value.

@@ -3,9 +3,8 @@
 use super::{each_with, guest};
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::wasi::{Directory, Settings};
-use touchstone_executor::{Config, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, Outcome, Strategy, TrapKind};
 
 /// `_start` writes all that it can observe to the standard output: arguments, variables, times,
 /// random bytes, a file, a listing, the input. `open` writes the error code of opening the path

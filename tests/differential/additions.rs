@@ -3,7 +3,7 @@
 
 use super::sample::Call;
 use arbitrary::Unstructured;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::Abi;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection,

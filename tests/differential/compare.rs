@@ -8,8 +8,9 @@ use super::tally::Tally;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::{
-    Artifact, Config, Error, Imports, InstanceFrom, MeasuredEngine, MemoryFrom, Strategy, Support,
+    Artifact, Config, Error, Imports, InstanceFrom, MemoryFrom, Strategy, Support,
 };
 
 /// Which executors a sample is run by.

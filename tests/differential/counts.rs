@@ -3,9 +3,9 @@
 
 use crate::sample::{Call, Sample};
 use std::collections::BTreeMap;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, OPERATORS};
-use touchstone_executor::{Config, Execution, Imports, MeasuredEngine, Outcome, Strategy, Support};
+use touchstone_executor::{Abi, Config, Execution, Imports, Outcome, Strategy, Support};
 
 /// Counts of one engine, call by call; `None` for a call that did not return.
 type Counts = Vec<Option<u64>>;

@@ -138,9 +138,8 @@ fn has_a_table_of_nothing(wasm: &[u8]) -> bool {
 /// When this fails, a runtime was mended: its entry above can go.
 #[test]
 fn what_is_known_is_still_wrong() {
-    use touchstone_executor::abi::Abi;
     use touchstone_executor::guest::{GuestModule, HeapPages};
-    use touchstone_executor::{Config, Outcome, Strategy};
+    use touchstone_executor::{Abi, Config, Outcome, Strategy};
     for engine in touchstone_runtimes::engines() {
         for known in KNOWN.iter().filter(|known| engine.id().starts_with(known.engines)) {
             let wasm = wat::parse_str(known.shown_by.0).unwrap();

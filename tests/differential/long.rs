@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{CodeFrom, MeasuredEngine, Strategy};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::{CodeFrom, Strategy};
 
 /// Engines that compile with LLVM, slowly.
 const SLOW: [&str; 2] = ["wasmedge_aot", "wasmedge_jit"];

@@ -18,8 +18,9 @@ use sample::{Id, Sample};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tally::Tally;
-use touchstone_executor::mock::{Leak, MockEngine};
-use touchstone_executor::{InstanceFrom, MeasuredEngine, MemoryFrom, Strategy};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::harness::mock::{Leak, MockEngine};
+use touchstone_executor::{InstanceFrom, MemoryFrom, Strategy};
 
 /// Modules of the fixed sample.
 const FIXED: u64 = 150;

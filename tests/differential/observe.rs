@@ -2,8 +2,9 @@
 
 use super::sample::{Call, Look, Sample, Step};
 use std::fmt;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::{
-    Artifact, Config, Instance, MeasuredEngine, Module, Outcome, Result, Strategy, TrapKind,
+    Artifact, Config, Instance, Module, Outcome, Result, Strategy, TrapKind,
 };
 
 /// How one call ended. Two failures of the host are the same whatever they say.

@@ -5,9 +5,8 @@ use arbitrary::{Result, Unstructured};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use std::fmt;
-use touchstone_executor::ValueType;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{Abi, ValueType};
 use wasm_smith::{Config, Module};
 
 /// Random bytes that a module and its calls are made of.

@@ -3,9 +3,8 @@
 
 use crate::everywhere::{everywhere, load, on_every_engine};
 use touchstone::case::Guests;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy, TrapKind};
 
 /// An encoding with the account as the guest gets it and as it edits it.
 struct Encoding {

@@ -1,10 +1,9 @@
 //! Guests whose instantiation traps: the same kind of trap on every engine and strategy.
 
 use crate::everywhere::{in_process, on_every_engine};
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{
-    Artifact, Config, Error, Instance, MeasuredEngine, Result, Strategy, Trap, TrapKind,
-};
+use touchstone_executor::{Artifact, Config, Error, Instance, Result, Strategy, Trap, TrapKind};
 
 const MEMORY: Option<TrapKind> = Some(TrapKind::MemoryOutOfBounds);
 const TABLE: Option<TrapKind> = Some(TrapKind::TableOutOfBounds);

@@ -7,8 +7,8 @@ use touchstone::case::init::{InitError, initialized};
 use touchstone::case::{self, Case, Guests, digest};
 use touchstone::plan::Plan;
 use touchstone::record::Status;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::mock::MockEngine;
+use touchstone_executor::Abi;
+use touchstone_executor::harness::mock::MockEngine;
 
 /// Memory, a global and a page of growth that `init` leaves behind. `next` counts on.
 const GUEST: &str = r#"(module

@@ -4,7 +4,7 @@
 use crate::everywhere::runs_modules;
 use crate::run::{Run, each_of};
 use touchstone::case::{Guests, Input};
-use touchstone_executor::abi::Abi;
+use touchstone_executor::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 
 const SMALL: &[u8] = include_bytes!("../../test-runtime/inputs/small.json");

@@ -4,9 +4,8 @@
 use crate::everywhere::everywhere;
 use records_payload::{Codec, Monster, decoded_all, encoded_all};
 use touchstone::case::Guests;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{ExportId, Instance, Module, Outcome, TrapKind};
+use touchstone_executor::{Abi, ExportId, Instance, Module, Outcome, TrapKind};
 
 /// Formats in which a part of a message can be summed up without decoding all of it, and JSON.
 const SUMMED: [Codec; 5] =

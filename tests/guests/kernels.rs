@@ -2,7 +2,7 @@
 
 use crate::run::each;
 use touchstone::case;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::Abi;
 
 /// Each kernel with other amounts than those that are timed, and what another program
 /// gives.

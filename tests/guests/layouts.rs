@@ -3,9 +3,8 @@
 
 use crate::everywhere::everywhere;
 use touchstone::case::Guests;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Feature, Outcome, Strategy, Support};
+use touchstone_executor::{Abi, Feature, Outcome, Strategy, Support};
 
 const WALKS: [&str; 7] = ["Native", "Fixed", "Stride", "SoA", "AoP", "Fixed_SIMD", "SoA_SIMD"];
 const STRATEGIES: [&str; 3] =

@@ -3,9 +3,8 @@
 
 use crate::everywhere::everywhere;
 use touchstone::case::{Guests, digest, load};
-use touchstone_executor::Outcome;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages, link};
+use touchstone_executor::{Abi, Outcome};
 
 /// Counts its calls in a global, writes to the main module's memory, has a table that the main
 /// module calls, and appends 1 to the order of starts.

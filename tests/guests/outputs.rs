@@ -4,9 +4,8 @@
 use crate::everywhere::{everywhere, load, on_every_engine, runs_modules};
 use std::collections::BTreeSet;
 use touchstone::case::Guests;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Config, Error, Instance, Module, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, Error, Instance, Module, Outcome, Strategy, TrapKind};
 
 /// One call; `None` where the engine says that it does not have the export, or
 /// the part of it that was asked for.

@@ -3,8 +3,7 @@
 use touchstone::case::{self, Guests};
 use touchstone::lab::Lab;
 use touchstone::plan::Plan;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Config, Execution};
+use touchstone_executor::{Abi, Config, Execution};
 
 /// Programs of WASI have the same output everywhere. A cell is opened only if two calls gave the
 /// expected output, which comes from another implementation of WASI.

@@ -8,8 +8,9 @@ mod texts;
 
 use crate::everywhere::in_process as strategies;
 use parking_lot::Mutex;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Artifact, Config, Error, Imports, MeasuredEngine, Strategy, Support};
+use touchstone_executor::{Artifact, Config, Error, Imports, Strategy, Support};
 
 /// Modules that use what engines differ in, each in another place: types of imports, of exports
 /// that nobody calls, of tables and globals, instructions, limits.

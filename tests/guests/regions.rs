@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
-use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages, WASM_PAGE};
 use touchstone_executor::memory::Region;
 use touchstone_executor::{
-    Config, Error, ExportId, Instance, MeasuredEngine, Module, Outcome, Strategy, Support, TrapKind,
+    Abi, Config, Error, ExportId, Instance, Module, Outcome, Strategy, Support, TrapKind,
 };
 
 /// `first` gives the byte at an address, `write` writes one there, `wide` writes

@@ -4,9 +4,8 @@ use crate::everywhere::{load, on_every_engine};
 use crate::run::each;
 use std::collections::BTreeSet;
 use touchstone::case::{self, Guests};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Outcome, Strategy, Support};
+use touchstone_executor::{Abi, Config, Outcome, Strategy, Support};
 
 #[test]
 fn it_has_what_its_case_says() {

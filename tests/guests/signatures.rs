@@ -5,7 +5,7 @@ use crate::run::{Run, each};
 use sha2::{Digest, Sha256};
 use signatures::{Answer, Entry, LONGEST_MESSAGE, append_field};
 use std::collections::BTreeSet;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::Abi;
 
 /// A guest and what is kept beside it.
 struct Scheme {

@@ -2,11 +2,9 @@
 //! engine and strategy that supports them.
 
 use crate::everywhere::everywhere;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{
-    Error, Feature, Instance, MeasuredEngine, Module, Outcome, Strategy, TrapKind,
-};
+use touchstone_executor::{Abi, Error, Feature, Instance, Module, Outcome, Strategy, TrapKind};
 
 fn guest(text: &str) -> GuestModule {
     GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default()).unwrap()

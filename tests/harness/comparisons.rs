@@ -11,11 +11,11 @@ use touchstone::compare::{Judged, MARGIN, Verdict, judge};
 use touchstone::plan::{Budget, Compare, Filter, Plan, Rows, Wanted, cores, default_rows};
 use touchstone::record::{Comparison, Means, Purpose};
 use touchstone::run::Job;
+use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::mock::{Answer, MockEngine};
+use touchstone_executor::harness::mock::{Answer, MockEngine};
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Execution, InstanceFrom, MeasuredEngine, Module, RawCall,
-    RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Execution, InstanceFrom, Module, Result, Strategy, Support,
 };
 
 /// A mock with a raw reference, which gives the case's output at once.

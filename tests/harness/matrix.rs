@@ -9,7 +9,7 @@ use std::time::Duration;
 use touchstone::plan::{Budget, Filter, Plan, cores};
 use touchstone::record::{Line, Metric, Refusals, Status, worst};
 use touchstone::run::{Job, Selection, Tally};
-use touchstone_executor::mock::{Answer, MockEngine};
+use touchstone_executor::harness::mock::{Answer, MockEngine};
 use touchstone_executor::{Execution, Support, TrapKind};
 
 /// Runs the one cell of a mock.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use touchstone::record::{self, Book, Header, Line, RecordFile, SCHEMA, Sink, Skipped, Status};
 use touchstone::run::{Job, go_on};
-use touchstone_executor::MeasuredEngine;
-use touchstone_executor::mock::{Answer, MockEngine};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::harness::mock::{Answer, MockEngine};
 
 const EMPTY: &str = "call_empty_function";
 

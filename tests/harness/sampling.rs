@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use touchstone::plan::{Budget, FEWEST_CALLS_US, cores};
 use touchstone::record::{Metric, Samples};
 use touchstone::run::Job;
-use touchstone_executor::mock::{Answer, MockEngine};
+use touchstone_executor::harness::mock::{Answer, MockEngine};
 
 /// All samples of a metric.
 fn samples(ran: &Ran, metric: Metric) -> Vec<Samples> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use touchstone::case::{self, Case, Guests, digest};
 use touchstone::plan::{Cell, Filter, Plan};
 use touchstone::record::{Role, Status, Sweep, preference};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Engine, MeasuredEngine, MemoryFrom, Strategy, Support};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::harness::mock::{Answer, MockEngine};
+use touchstone_executor::{Abi, Engine, MemoryFrom, Strategy, Support};
 
 const SUITE: &str = r#"
 [suite]

@@ -8,7 +8,7 @@ use touchstone::plan::Budget;
 use touchstone::record::{Estimate, Metric, Refusal, Status};
 use touchstone::run::Job;
 use touchstone_executor::TrapKind;
-use touchstone_executor::mock::{Answer, MockCall};
+use touchstone_executor::harness::mock::{Answer, MockCall};
 
 /// The case with lines added, and with the output that mocks with state give.
 fn place(added: &str, output: &str) -> Place {

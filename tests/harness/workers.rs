@@ -17,11 +17,10 @@ use touchstone::plan::Budget;
 use touchstone::record::{Metric, Status};
 use touchstone::run::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
 use touchstone::supervise::{Death, Parent, Stop};
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{
-    Artifact, Config, Engine, Execution, MeasuredEngine, Module, Strategy, Support,
-};
+use touchstone_executor::harness::mock::{Answer, MockEngine};
+use touchstone_executor::{Artifact, Config, Engine, Execution, Module, Strategy, Support};
 
 /// The folder of the case, for workers.
 const FOLDER: &str = "TOUCHSTONE_TEST_FOLDER";

@@ -12,11 +12,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use touchstone_executor::CodeFrom;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{self, GuestModule};
 use touchstone_executor::{
-    Config, Error, ExportId, Imports, Instance, InstanceFrom, MeasuredEngine, Module, Outcome,
+    Abi, CodeFrom, Config, Error, ExportId, Imports, Instance, InstanceFrom, Module, Outcome,
     Strategy, Support,
 };
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::plan::Filter;
 use touchstone::supervise::{Child, Heard, Parent};
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// Crashes after which the rest of a script is left out.
 const DEATHS: usize = 8;

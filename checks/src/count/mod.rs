@@ -26,7 +26,7 @@ use touchstone::plan::{Cell, Filter, Plan};
 use touchstone::record::{Book, Header, Line, RecordFile, Sampling, Sink, data};
 use touchstone::run;
 use touchstone::terminal::Progress;
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The content of `costs.toml`: cells that are counted call by call.
 #[derive(Debug, Deserialize)]

@@ -7,10 +7,10 @@ use touchstone::case::{Case, GuestName, Guests};
 use touchstone::lab::{Lab, Refused};
 use touchstone::plan::{Cell, Plan};
 use touchstone::record::{Count, Metric, Status};
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::OPERATORS;
 use touchstone_executor::{
-    Config, Execution, ExportId, Instance, InstanceFrom, MeasuredEngine, Outcome, Strategy,
+    Abi, Config, Execution, ExportId, Instance, InstanceFrom, Outcome, Strategy,
 };
 
 /// Calls with more operators are counted by two engines only, because interpreters take

@@ -15,8 +15,9 @@ use touchstone::plan::{Cell, Names};
 use touchstone::record::{CellKey, Metric, Observations, Sample, Samples, Status};
 use touchstone::supervise::{Child, Death, Heard, Parent};
 use touchstone::terminal::Progress;
-use touchstone_executor::probe::thread_usage;
-use touchstone_executor::{Config, MeasuredEngine};
+use touchstone_executor::Config;
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::harness::thread_usage;
 
 /// Number of calls before the counted ones, for what is set up only at first.
 const WARM_UP: u64 = 32;

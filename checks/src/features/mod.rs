@@ -11,11 +11,10 @@ pub use probes::{ANSWER, Probe, probes};
 
 use std::collections::BTreeMap;
 use touchstone::record::{Check, Finding, Outcome};
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    CodeFrom, Config, Error, Feature, Imports, MeasuredEngine, Outcome as Ended, Result, Strategy,
-    Support,
+    Abi, CodeFrom, Config, Error, Feature, Imports, Outcome as Ended, Result, Strategy, Support,
 };
 
 /// Probes a feature on an engine. The finding is held if each supporting strategy returned the

@@ -9,7 +9,8 @@ use std::time::Duration;
 use touchstone::record::{Finding, Outcome};
 use touchstone::solo::{self, Limits};
 use touchstone::supervise::Stop;
-use touchstone_executor::{Feature, MeasuredEngine};
+use touchstone_executor::Feature;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// Limits of a probe under all strategies, far above what any takes.
 const LIMITS: Limits = Limits { memory: 8 << 30, time: Duration::from_secs(300) };

@@ -6,8 +6,9 @@ use super::bench::{Bench, Load, well_behaved};
 use anyhow::{Context, Result, bail};
 use std::io::{Seek, Write};
 use touchstone::plan::Random;
+use touchstone_executor::adapter::{CompiledCode, MeasuredEngine};
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Artifact, CodeFrom, CompiledCode, Error, MeasuredEngine, Strategy};
+use touchstone_executor::{Artifact, CodeFrom, Error, Strategy};
 
 /// Flipped bits in the body, one at a time.
 const FLIPPED: usize = 64;

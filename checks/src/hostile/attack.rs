@@ -4,8 +4,9 @@ use super::calls::{self, Call};
 use super::large::{self, Large};
 use std::time::Duration;
 use touchstone::plan::Filter;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{CodeFrom, InstanceFrom, MeasuredEngine, Strategy};
+use touchstone_executor::{CodeFrom, InstanceFrom, Strategy};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Attack {

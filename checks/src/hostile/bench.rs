@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone::supervise::Parent;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Error, Imports, Instance, MeasuredEngine, Module, Outcome, Strategy,
+    Abi, Artifact, CodeFrom, Config, Error, Imports, Instance, Module, Outcome, Strategy,
 };
 
 /// Deadline of endless calls.

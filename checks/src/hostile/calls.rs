@@ -3,9 +3,8 @@
 use super::bench::{Bench, Load};
 use super::guests;
 use anyhow::{Context, Result, bail};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Error, Outcome, TrapKind};
+use touchstone_executor::{Abi, Error, Outcome, TrapKind};
 
 /// Maximum size of the memory, 64 MiB.
 const MOST_PAGES: u32 = 1024;

@@ -12,8 +12,9 @@ use std::time::Duration;
 use touchstone::measure::resident_kib;
 use touchstone::plan::Filter;
 use touchstone::supervise::Parent;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{CodeFrom, Config, Error, MeasuredEngine, Outcome, Strategy};
+use touchstone_executor::{CodeFrom, Config, Error, Outcome, Strategy};
 
 /// Least number of rounds.
 const ROUNDS: usize = 3;
@@ -152,7 +153,7 @@ fn endless_start() -> Result<GuestModule> {
 fn start(bench: &mut Bench<'_>) -> Result<()> {
     let guest = endless_start()?;
     let ended = bench.load(&guest, Load::Briefly).and_then(|module| {
-        let export = module.export("count", touchstone_executor::abi::Abi::Plain)?;
+        let export = module.export("count", touchstone_executor::Abi::Plain)?;
         let mut instance = module.new_instance()?;
         Ok(instance.call(export, b"", &mut Vec::new())?)
     });

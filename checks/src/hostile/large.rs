@@ -195,7 +195,7 @@ fn run(bench: &mut Bench<'_>, guest: &GuestModule) -> Result<()> {
         },
     };
     let mut instance = module.new_instance()?;
-    let last = module.export("last", touchstone_executor::abi::Abi::Plain)?;
+    let last = module.export("last", touchstone_executor::Abi::Plain)?;
     match instance.call(last, b"", &mut Vec::new()) {
         Ok(outcome) => match outcome.trap() {
             None => bench.saw("runs".to_owned()),

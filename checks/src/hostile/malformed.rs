@@ -4,9 +4,8 @@ use super::bench::{Bench, Load};
 use super::guests;
 use anyhow::Result;
 use touchstone::plan::Random;
-use touchstone_executor::Error;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{self, GuestModule, HeapPages};
+use touchstone_executor::{Abi, Error};
 
 /// Mutations of each kind in a round.
 const CUT: usize = 40;

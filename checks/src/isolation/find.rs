@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::Guests;
 use touchstone::plan::{Filter, near};
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Artifact, Config, Error, Imports, MeasuredEngine, Strategy, Support};
+use touchstone_executor::{Artifact, Config, Error, Imports, Strategy, Support};
 
 /// Deadline of calls that must be stopped.
 const DEADLINE: Duration = Duration::from_millis(10);

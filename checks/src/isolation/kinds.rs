@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 use touchstone::case::{Guests, Input};
-use touchstone_executor::abi::Abi;
+use touchstone_executor::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
 /// All kinds, in the order of the tables.

@@ -16,8 +16,9 @@ use touchstone::plan::{Budget, Plan};
 use touchstone::record::{self, CellKey, Line, Observations, RecordFile, Sink};
 use touchstone::run::{self, Host, Observer, Selection, go_on, serve, watch_for_ctrl_c};
 use touchstone::supervise::{Parent, Stop};
-use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{MeasuredEngine, Strategy};
+use touchstone_executor::Strategy;
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::harness::mock::{Answer, MockEngine};
 
 pub(super) const ENGINES: [&str; 2] = ["first", "second"];
 

@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use touchstone::plan::Random;
 use touchstone::supervise::{Child, Death, Heard};
-use touchstone_executor::Scratch;
+use touchstone_executor::adapter::Scratch;
 
 /// Longest silence of a run.
 const SILENCE: Duration = Duration::from_secs(120);

@@ -4,7 +4,7 @@ use super::content::Content;
 use serde::{Deserialize, Serialize};
 use touchstone::lab::Refused;
 use touchstone::record::Status;
-use touchstone_executor::text::{abridged, harmless};
+use touchstone_executor::guest::text::{abridged, harmless};
 use touchstone_executor::{Error, Trap, TrapKind};
 
 /// Longest reason, characters.

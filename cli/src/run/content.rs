@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use touchstone::case::hex;
 use touchstone::lab::abbreviate_to;
-use touchstone_executor::text::{abridged, harmless, plural};
+use touchstone_executor::guest::text::{abridged, harmless, plural};
 
 /// Kept bytes of an output. Whole outputs are compared by digest.
 pub(super) const KEPT: usize = 1 << 20;

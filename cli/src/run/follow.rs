@@ -16,9 +16,10 @@ use touchstone::plan::Filter;
 use touchstone::solo::FromProcess;
 use touchstone::supervise::{Child, Death, Heard, Stop, this_program};
 use touchstone::terminal::Progress;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::text::{abridged, harmless};
-use touchstone_executor::{Execution, MeasuredEngine, Strategy, Support};
+use touchstone_executor::guest::text::{abridged, harmless};
+use touchstone_executor::{Execution, Strategy, Support};
 
 /// Time beyond a call's deadline that a runtime may take to stop the guest.
 const GRACE: Duration = Duration::from_secs(30);

@@ -27,8 +27,8 @@ use touchstone::run::seconds;
 use touchstone::solo::available_memory;
 use touchstone::supervise::Stop;
 use touchstone::terminal::{Progress, Style, print};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Imports, Scratch, Strategy};
+use touchstone_executor::adapter::Scratch;
+use touchstone_executor::{Abi, Imports, Strategy};
 
 /// Calls an export of a module on every backend and strategy, side by side.
 ///

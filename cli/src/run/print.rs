@@ -11,10 +11,9 @@ use touchstone::inspect::Identity;
 use touchstone::lab::abbreviate_to;
 use touchstone::plain;
 use touchstone::terminal::{Style, Table};
-use touchstone_executor::Support;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::Growth;
-use touchstone_executor::text::{harmless, name, plural};
+use touchstone_executor::guest::text::{harmless, name, plural};
+use touchstone_executor::{Abi, Support};
 
 /// Shown bytes of an output in a row.
 const IN_A_ROW: usize = 12;

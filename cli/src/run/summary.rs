@@ -5,8 +5,8 @@ use super::follow::Row;
 use super::print::Shown;
 use std::collections::BTreeSet;
 use touchstone::case::init::{Constructed, Means};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::text::{abridged, plural};
+use touchstone_executor::Abi;
+use touchstone_executor::guest::text::{abridged, plural};
 
 /// Most reasons of a kind that are listed.
 const REASONS: usize = 12;

@@ -12,13 +12,12 @@ use touchstone::files::read_whole;
 use touchstone::inspect::Identity;
 use touchstone::plain;
 use touchstone::plan::near;
-use touchstone_executor::abi::{ALLOCATOR, Abi};
+use touchstone_executor::adapter::{ALLOCATOR, Exports, remedy};
+use touchstone_executor::guest::text::name as shown_name;
 use touchstone_executor::guest::{
     DataType, FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, imports, link, unpack,
 };
-use touchstone_executor::scratch::remedy;
-use touchstone_executor::text::name as shown_name;
-use touchstone_executor::{Error, Exports, Signature, ValueType, wasi};
+use touchstone_executor::{Abi, Error, Signature, ValueType, wasi};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;

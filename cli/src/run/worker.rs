@@ -13,13 +13,12 @@ use touchstone::files::read_whole;
 use touchstone::lab::{Lab, Refused};
 use touchstone::solo::{self, FromProcess};
 use touchstone::terminal::complain;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::guest::text::harmless;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::host::Stream;
-use touchstone_executor::text::harmless;
 use touchstone_executor::wasi::{Directory, MOST_OUTPUT, Settings};
 use touchstone_executor::{
-    Config, Error, ExportId, Imports, Instance, MeasuredEngine, Outcome, Strategy, TrapKind,
+    Abi, Config, Error, ExportId, Imports, Instance, Outcome, Strategy, Stream, TrapKind,
 };
 
 /// Most live instances. Only one is used, and a pool reserves address space for each.

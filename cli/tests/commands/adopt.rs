@@ -25,7 +25,7 @@ fn all() -> BTreeSet<String> {
         touchstone_executor::guest::HeapPages::default(),
     );
     let plain = plain.unwrap();
-    let runs = |engine: &dyn touchstone_executor::MeasuredEngine| {
+    let runs = |engine: &dyn touchstone_executor::adapter::MeasuredEngine| {
         let mut ways = touchstone_executor::Strategy::all().into_iter();
         ways.any(|way| engine.support_for(way, &plain).is_supported())
     };

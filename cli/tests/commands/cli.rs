@@ -14,7 +14,7 @@ const EMPTY: &str = "call_empty_function";
 fn reuse() -> Option<String> {
     let strategy: Strategy = "instance_reuse".parse().unwrap();
     let engines = touchstone_runtimes::engines();
-    let wasm = |engine: &&std::sync::Arc<dyn touchstone_executor::MeasuredEngine>| {
+    let wasm = |engine: &&std::sync::Arc<dyn touchstone_executor::adapter::MeasuredEngine>| {
         engine.execution() != touchstone_executor::Execution::Native
             && engine.support(strategy).is_supported()
     };

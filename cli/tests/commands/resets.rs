@@ -10,9 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use touchstone::case::Guests;
 use touchstone::record::{self, Line, Point, Status};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, HeapPages};
-use touchstone_executor::{Instance, Outcome, TrapKind};
+use touchstone_executor::{Abi, Instance, Outcome, TrapKind};
 
 /// Runs `touchstone resets`; what it said, and its records.
 fn resets(folder: &Folder, arguments: &[&str]) -> (Ran, Vec<Line>) {

@@ -16,8 +16,9 @@ use touchstone::record::{self, Line, Means, Status, Tail, Work};
 use touchstone::swap::{
     self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, UnderLoad, random_order, sides,
 };
-use touchstone_executor::mock::{Answer, MockEngine};
-use touchstone_executor::{Config, Execution, MeasuredEngine, Support};
+use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::harness::mock::{Answer, MockEngine};
+use touchstone_executor::{Config, Execution, Support};
 
 /// Two guests that say who they are: a byte after the input's, which is given back.
 fn guest(byte: u8) -> Vec<u8> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use strum::IntoEnumIterator;
-use touchstone_executor::text::line;
+use touchstone_executor::guest::text::line;
 use touchstone_record::{
     BENCH, CHECKS, COUNTS, Check, Count, Experiment, Finding, Footprint, InitFacts, Line, Means,
     Metric, Outcome, PEERS, Place as At, Point, Purpose, Sample, Samples, Status, Tail,

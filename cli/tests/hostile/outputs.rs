@@ -3,7 +3,7 @@
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use touchstone_executor::text::is_hostile;
+use touchstone_executor::guest::text::is_hostile;
 
 /// The output of the command for a record file, checked to be JSON where required.
 pub(super) fn printed(records: &Path) -> BTreeMap<String, String> {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::storage::{self, Storage, StorageError};
 use touchstone_executor::*;
 

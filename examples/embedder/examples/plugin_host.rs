@@ -14,7 +14,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::*;
 
 /// The context of a call: the state of its plug-in, and a place for the answer.

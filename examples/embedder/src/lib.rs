@@ -3,18 +3,17 @@
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, MeasuredEngine, Module, Strategy};
+use touchstone_executor::{Config, Engine, Module, Strategy};
 
 /// The engine of a name, such as `wasmtime`.
-pub fn engine(name: &str) -> Result<Arc<dyn MeasuredEngine>> {
-    let engines = touchstone_runtimes::engines().into_iter().map(Arc::from);
-    let mut engines = engines.filter(|engine: &Arc<dyn MeasuredEngine>| engine.id() == name);
-    engines.next().with_context(|| format!("no engine '{name}' in this build"))
+pub fn engine(name: &str) -> Result<Arc<dyn Engine>> {
+    let found = touchstone_runtimes::engines().into_iter().find(|engine| engine.id() == name);
+    Ok(found.with_context(|| format!("no engine '{name}' in this build"))?)
 }
 
 /// Compiles and loads a module, in binary or text form. Its calls are clean under every strategy.
 pub fn load(
-    engine: &dyn MeasuredEngine,
+    engine: &dyn Engine,
     name: &str,
     wasm: &[u8],
     strategy: Strategy,

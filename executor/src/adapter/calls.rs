@@ -115,7 +115,7 @@ fn run(
     guest.check_time()
 }
 
-/// The trap that carries a panic through a runtime. [`abi::invoke`](crate::abi::invoke) makes an
+/// The trap that carries a panic through a runtime. [`invoke`](super::invoke) makes an
 /// error of the host of it.
 #[cold]
 fn panicked(function: &HostFunction, panic: Box<dyn std::any::Any + Send>) -> Trap {

@@ -1,7 +1,7 @@
 //! The part of an instance that all backends share: a new instance per call, or one that is
 //! reset in place.
 
-use crate::abi::{self, Live};
+use super::live::{self, Live};
 use crate::call::CallOptions;
 use crate::contract::{CallState, ExportId, Instance};
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ impl<L: Disposable> Instance for Fresh<L> {
 
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         self.used_on.go_on();
-        abi::invoke(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output)
+        live::invoke(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output)
     }
 
     fn invoke_with(
@@ -70,7 +70,7 @@ impl<L: Disposable> Instance for Fresh<L> {
         options: CallOptions<'_>,
     ) -> Result<Outcome> {
         self.used_on.go_on();
-        abi::invoke_with(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output, options)
+        live::invoke_with(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output, options)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -210,7 +210,7 @@ impl<R: Resident> Instance for Reused<R> {
 
     #[inline]
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        abi::invoke(self.begin()?, export, input, output)
+        live::invoke(self.begin()?, export, input, output)
     }
 
     fn invoke_with(
@@ -220,7 +220,7 @@ impl<R: Resident> Instance for Reused<R> {
         output: &mut Vec<u8>,
         options: CallOptions<'_>,
     ) -> Result<Outcome> {
-        abi::invoke_with(self.begin()?, export, input, output, options)
+        live::invoke_with(self.begin()?, export, input, output, options)
     }
 
     #[inline]

@@ -1,21 +1,22 @@
 //! Parts for those who write a backend. Embedders need none of them.
 //!
-//! A backend implements [`Engine`](crate::Engine) for its runtime, and [`Live`](crate::abi::Live)
-//! for an instance of it. These parts do the rest:
+//! A backend implements [`Engine`](crate::Engine) and [`MeasuredEngine`] for its runtime, and
+//! [`Live`] for an instance of it. These parts do the rest:
 //!
 //! | part | use |
 //! |---|---|
-//! | [`LoadedGuest`] | all that a loaded module keeps of guest, strategy and configuration |
+//! | [`LoadedGuest`], [`Exports`] | all that a loaded module keeps of guest, strategy and configuration |
 //! | [`LoadedModule`] | the [`Module`](crate::Module) of a backend, with the probe of its memory |
-//! | [`Disposable`], [`Fresh`] | a new instance for each call |
-//! | [`Resident`], [`Reused`] | one instance, reset in place |
+//! | [`Fresh`] of [`Disposable`], [`Reused`] of [`Resident`] | a new instance for each call, or one that is reset in place |
 //! | [`MemoryClass`], [`CleanContent`] | content of clean memories, also after a start function |
-//! | [`Stateful`], [`Snapshot`] | saved and restored globals, tables and host's allocator |
+//! | [`HostState`], [`Heap`], [`Clock`] | the host's side of an instance: allocator, input, log, running call |
+//! | [`Stateful`], [`Snapshot`], [`CleanHost`] | saved and restored globals, tables and host's side |
 //! | [`HostCaller`], [`answer`] | calls of host functions |
-//! | [`RawFrame`] | the call of a raw reference, around the runtime's own calls |
-//! | [`admit`], [`admit_if`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
-//! | [`admit_imports`] | the imports of a module, for an engine that cannot call host functions |
-//! | [`stack_end`] | the end of the calling thread's stack |
+//! | [`invoke`], [`invoke_with`], [`EnforcedLimits`] | calls by every convention, with limits |
+//! | [`RawFrame`], [`RawCall`] | the call of a raw reference, around the runtime's own calls |
+//! | [`admit`], [`admit_if`], [`admit_imports`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
+//! | [`CompiledCode`], [`ArtifactKey`], [`Scratch`] | compiled code, its file, and folders for such files |
+//! | [`mapping_kind`], [`ExecutableMap`], [`peek`], [`stack_end`] | facts about this process, for probes |
 //!
 //! `runtimes/template` is the smallest adapter that is made of them.
 
@@ -23,16 +24,28 @@ mod calls;
 mod content;
 mod driver;
 mod guest;
+mod live;
 mod module;
 mod raw;
 mod snapshot;
 mod stack;
 
+pub use crate::abi::ALLOCATOR;
+pub use crate::call::EnforcedLimits;
+pub use crate::code::CompiledCode;
+pub use crate::contract::{CallState, Exports};
+pub use crate::folder::ArtifactKey;
+pub use crate::heap::{HEADER, Heap, HeapError, LARGEST, OCCUPIED};
+pub use crate::host::{CleanHost, Clock, HostState};
+pub use crate::measured::{MeasuredEngine, RawCall, RawCaller};
 pub use crate::pool::{admit, admit_if, loaded};
+pub use crate::probe::{ExecutableMap, MappingKind, mapping_kind, peek};
+pub use crate::scratch::{Scratch, remedy};
 pub use calls::{HostCaller, answer};
 pub use content::{CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
 pub use guest::{LoadedGuest, admit_imports};
+pub use live::{Live, invoke, invoke_with, outcome};
 pub use module::{LoadedModule, NO_ANSWER, mapping_in_words};
 pub use raw::{RawFrame, copy_output, unpack};
 pub use snapshot::{NOT_EXPORTED, Snapshot, Stateful};

@@ -1,6 +1,6 @@
 //! The state of a clean instance beside its memory.
 
-use crate::abi::Live;
+use super::Live;
 use crate::error::{Error, Result};
 use crate::guest::ModuleInfo;
 use crate::host::CleanHost;

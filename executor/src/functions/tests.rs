@@ -1,11 +1,11 @@
 //! Tables of host functions, and calls of their functions by a guest without an engine.
 
 use super::*;
-use crate::heap::WASM_PAGE;
+use crate::guest::WASM_PAGE;
 use crate::host::HostState;
 use crate::memory::Region;
 use crate::test_support::{FakeGuest, refusal};
-use crate::{Config, Reference, ValueType, abi};
+use crate::{Config, Reference, ValueType, adapter};
 use std::panic::panic_any;
 use std::sync::Mutex;
 
@@ -510,7 +510,7 @@ mod ends {
         });
         for (number, text) in [(0, "a text"), (1, "a text with 1"), (2, ""), (3, "")] {
             let trap = guest.call(F, &[Value::I32(number)]).unwrap_err();
-            match abi::outcome(Err(trap)) {
+            match adapter::outcome(Err(trap)) {
                 Err(Error::HostPanicked { module, name, message }) => {
                     assert_eq!((&*module, &*name, &*message), ("env", "f", text));
                 }

@@ -237,7 +237,7 @@ fn times_native(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mock::{Answer, MockCall, MockEngine};
+    use crate::harness::mock::{Answer, MockCall, MockEngine};
     use std::collections::HashSet;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};

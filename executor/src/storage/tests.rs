@@ -2,7 +2,7 @@
 
 use super::{Storage, StorageError, functions};
 use crate::HostPanic;
-use crate::heap::WASM_PAGE;
+use crate::guest::WASM_PAGE;
 use crate::host::HostState;
 use crate::outcome::TrapKind;
 use crate::test_support::{FakeGuest, refusal};

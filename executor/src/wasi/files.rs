@@ -1,8 +1,8 @@
 //! The directory that is handed in, and what is opened beneath it, read-only.
 
 use super::errno::{Answer, Errno};
-use crate::beneath;
 use crate::error::{Error, Result};
+use crate::harness::beneath;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno as System;

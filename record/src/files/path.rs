@@ -9,7 +9,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use touchstone_executor::beneath;
+use touchstone_executor::harness::beneath;
 
 /// A file or folder. A path that the user named leads wherever it leads. A path within a folder
 /// that others may have made stays in that folder: the kernel refuses symbolic links and `..`

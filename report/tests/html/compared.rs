@@ -272,7 +272,7 @@ fn texts_of_both_files_stay_text() {
     let mut page =
         Page::open(&format!("file://{}", of.pages.join("index.html").display())).unwrap();
     // The name as the report shows it, because a page reads a second file as it is.
-    let name = touchstone_executor::text::line(hostile);
+    let name = touchstone_executor::guest::text::line(hostile);
     let cells = Run::of_cells([cell(&name, "recreate_instance", &name, 1, 10.0)]);
     let other = folder.path().join("other.jsonl");
     Run { header: run.header, ..cells }.append(&other);

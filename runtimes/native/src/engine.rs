@@ -2,11 +2,11 @@
 
 use crate::guests::{self, Guest};
 use crate::module;
-use touchstone_executor::adapter::{admit, loaded};
+use touchstone_executor::adapter::{MeasuredEngine, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MeasuredEngine, MemoryFrom,
-    Module, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module, Result,
+    Strategy, Support,
 };
 
 pub(crate) const ID: &str = "native";

@@ -20,7 +20,7 @@ mod guests;
 mod module;
 mod running;
 
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The one engine of this crate.
 #[must_use]

@@ -5,12 +5,11 @@ use crate::guests::Guest;
 use crate::running::Running;
 use guest_support::native::Entry;
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::adapter::{LoadedGuest, LoadedModule, admit_imports};
 use touchstone_executor::guest::{GuestModule, MemoryLimits, imports};
 use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{
-    Config, EffectiveConfig, Error, ExportId, Instance, InstanceFrom, Module, Result, Strategy,
+    Abi, Config, EffectiveConfig, Error, ExportId, Instance, InstanceFrom, Module, Result, Strategy,
 };
 
 /// Functions of the module `env` for which guests' code calls the host.

@@ -4,13 +4,12 @@ use crate::module::ModuleData;
 use guest_support::native::{Call, Host, Stop, Text};
 use std::cell::Cell;
 use std::sync::Arc;
-use touchstone_executor::abi::Live;
-use touchstone_executor::adapter::{Disposable, Resident};
-use touchstone_executor::guest::{MemoryLimits, imports};
-use touchstone_executor::heap::{HeapError, WASM_PAGE};
-use touchstone_executor::host::HostState;
+use touchstone_executor::adapter::{
+    Disposable, EnforcedLimits, HeapError, HostState, Live, Resident,
+};
+use touchstone_executor::guest::{MemoryLimits, WASM_PAGE, imports};
 use touchstone_executor::memory::{Memory, ResetterMut};
-use touchstone_executor::{EnforcedLimits, Error, Result, Signature, Trap, TrapKind, Value};
+use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
 

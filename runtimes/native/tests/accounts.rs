@@ -7,9 +7,8 @@ use accounts::varying::Codec as _;
 use accounts::varying_codecs::{FlatBuffers, Json, MessagePack, Postcard, Protobuf};
 use accounts::{decoded, varying};
 use std::path::PathBuf;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy, TrapKind};
 
 /// The account that all inputs say.
 const ACCOUNT: Account = Account {

@@ -3,8 +3,7 @@
 mod common;
 
 use common::call;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Instance, Module, Outcome, TrapKind};
+use touchstone_executor::{Abi, Instance, Module, Outcome, TrapKind};
 
 const SMALL: &[u8] = include_bytes!("../../../test-runtime/inputs/small.json");
 const BIG: &[u8] = include_bytes!("../../../test-runtime/inputs/big.json");

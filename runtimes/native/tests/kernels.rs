@@ -3,8 +3,7 @@
 mod common;
 
 use common::{call, everywhere};
-use touchstone_executor::TrapKind;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::{Abi, TrapKind};
 
 /// Amounts and answers; `benches/cases/kernels.toml` has those that are timed.
 const ANSWERS: [(&str, u32, u64); 13] = [

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    CallOptions, Config, Error, Functions, HostCall, Imports, Instance, InterruptHandle, Limits,
-    MeasuredEngine, Module, Outcome, Signature, Strategy, Support, TrapKind, ValueType,
+    Abi, CallOptions, Config, Error, Functions, HostCall, Imports, Instance, InterruptHandle,
+    Limits, Module, Outcome, Signature, Strategy, Support, TrapKind, ValueType,
 };
 
 fn built(name: &str) -> Vec<u8> {

@@ -1,9 +1,8 @@
 //! The guests `records` and `layouts`, compiled for the host.
 
 use records_payload::{Codec, Stats, decoded, decoded_all};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy};
+use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy};
 
 /// Runs a test under two strategies that differ in all they can.
 fn each(guest: &str, test: impl Fn(&dyn Module, &mut dyn Instance)) {

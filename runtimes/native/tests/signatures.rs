@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use signatures::{Answer, Entry, LONGEST_MESSAGE, append_field};
 use std::cell::RefCell;
 use std::path::PathBuf;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::Abi;
 
 /// The schemes; a guest is called `verify-` and this.
 const SCHEMES: [&str; 2] = ["schnorr", "ecdsa"];

@@ -8,7 +8,8 @@ use sp_wasm_interface::HostFunctions;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use touchstone_executor::{CodeFrom, CompiledCode, Error, Result};
+use touchstone_executor::adapter::CompiledCode;
+use touchstone_executor::{CodeFrom, Error, Result};
 
 /// A compiled module, which nobody else can change.
 pub(crate) struct Code {

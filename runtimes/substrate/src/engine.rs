@@ -5,11 +5,11 @@ use crate::module::LoadedSubstrate;
 use crate::refusal;
 use crate::settings::{self, ID};
 use sc_executor_common::wasm_runtime::WasmModule;
-use touchstone_executor::adapter::{admit_if, loaded};
+use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit_if, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, MeasuredEngine, Module,
-    RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Module, Result, Strategy,
+    Support,
 };
 
 /// The linked executor and its Wasmtime. Neither has a constant to ask for; a test

@@ -10,8 +10,8 @@ use sp_wasm_interface::{
 };
 use std::cell::RefCell;
 use std::sync::Arc;
+use touchstone_executor::adapter::HostState;
 use touchstone_executor::guest::imports::{FREE, MALLOC};
-use touchstone_executor::host::HostState;
 use touchstone_executor::{Config, Trap, TrapKind};
 
 const MAX_LOG_LEVEL: &str = "ext_logging_max_level_version_1";

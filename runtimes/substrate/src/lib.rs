@@ -25,7 +25,7 @@ mod refusal;
 mod settings;
 mod trap;
 
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]

@@ -6,12 +6,11 @@ use crate::{host, probe, trap};
 use sc_executor_common::wasm_runtime::{HeapAllocStrategy, WasmInstance, WasmModule};
 use sc_executor_wasmtime::WasmtimeRuntime;
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::adapter::{UNPREPARED, admit_imports};
+use touchstone_executor::adapter::{EnforcedLimits, Exports, UNPREPARED, admit_imports};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    CallOptions, Config, EffectiveConfig, EnforcedLimits, Error, ExportId, Exports, Instance,
-    Module, Outcome, Result, Strategy, TrapKind,
+    Abi, CallOptions, Config, EffectiveConfig, Error, ExportId, Instance, Module, Outcome, Result,
+    Strategy, TrapKind,
 };
 
 /// A module under one strategy.

@@ -11,9 +11,8 @@ use sc_executor_common::wasm_runtime::WasmModule;
 use sp_wasm_interface::wasmtime::{Caller, Extern};
 use sp_wasm_interface::{Function, HostFunctionRegistry, HostFunctions};
 use std::cell::Cell;
-use touchstone_executor::adapter::{NO_ANSWER, mapping_in_words};
+use touchstone_executor::adapter::{MappingKind, NO_ANSWER, mapping_in_words, mapping_kind};
 use touchstone_executor::guest::{GuestModule, HeapPages, MEMORY};
-use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{Config, Error, Result, Strategy};
 use wasm_encoder::{
     CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection, Function as Body,

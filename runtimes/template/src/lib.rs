@@ -7,11 +7,11 @@ mod live;
 
 use live::{LiveInstance, ModuleData};
 use std::sync::Arc;
-use touchstone_executor::adapter::{LoadedGuest, LoadedModule, admit, loaded};
+use touchstone_executor::adapter::{LoadedGuest, LoadedModule, MeasuredEngine, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, Config, EffectiveConfig, Engine, Error, Execution, Feature, Features,
-    MeasuredEngine, Module, Result, Strategy, Support,
+    Module, Result, Strategy, Support,
 };
 
 pub(crate) const ID: &str = "template";

@@ -2,10 +2,8 @@
 
 use crate::ID;
 use std::sync::Arc;
-use touchstone_executor::abi::Live;
-use touchstone_executor::adapter::{self, Disposable, HostCaller, LoadedGuest};
+use touchstone_executor::adapter::{self, Disposable, HostCaller, HostState, Live, LoadedGuest};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
 use touchstone_executor::{
     Error, HostFunction, Reference, Result, Signature, Trap, TrapKind, Value,
 };

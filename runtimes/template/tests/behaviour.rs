@@ -5,7 +5,8 @@
 mod common;
 
 use std::sync::Arc;
-use touchstone_executor::{MeasuredEngine, Strategy};
+use touchstone_executor::Strategy;
+use touchstone_executor::adapter::MeasuredEngine;
 
 fn engines() -> Vec<Arc<dyn MeasuredEngine>> {
     touchstone_template::engines().into_iter().map(Arc::from).collect()

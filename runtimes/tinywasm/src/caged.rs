@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tinywasm::types::WasmValue;
 use tinywasm::{Engine, ExecProgress, FuncContext, Function, ModuleInstance, Store};
+use touchstone_executor::adapter::{Clock, HostState};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
 /// Between two looks at the clock: fuel of about a millisecond, and time.

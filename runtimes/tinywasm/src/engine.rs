@@ -3,12 +3,13 @@
 use crate::{module, raw};
 use tinywasm::engine::{Config as Settings, StackConfig};
 use tinywasm::parser::{Parser, ParserOptions};
-use touchstone_executor::adapter::{MemoryClass, admit, loaded};
+use touchstone_executor::adapter::{
+    MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
+};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature, Features,
-    InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy,
-    Support,
+    InstanceFrom, MemoryFrom, Module, Result, Strategy, Support,
 };
 
 pub(crate) const ID: &str = "tinywasm";

@@ -9,10 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tinywasm::types::{FuncType, WasmValue};
 use tinywasm::{FuncContext, Function, Memory, Store};
-use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::guest::{HOST_GROW, HOST_SIZE, HOST_SIZED};
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::adapter::{self, Clock, HostCaller, HostState};
+use touchstone_executor::guest::{HOST_GROW, HOST_SIZE, HOST_SIZED, WASM_PAGE};
 use touchstone_executor::{Error, HostFunction, Result, Trap, Value};
 
 /// The instance as host functions see it while the guest runs.

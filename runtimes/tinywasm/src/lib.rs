@@ -13,7 +13,7 @@ mod reuse;
 mod running;
 mod trap;
 
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]

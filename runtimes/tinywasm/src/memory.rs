@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use tinywasm::types::MemoryType;
 use tinywasm::{LinearMemory, Memory, MemoryBackend, Store, Trap};
-use touchstone_executor::Padded;
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Memory as Mapping, MemoryPool};
+use touchstone_executor::guest::WASM_PAGE;
+use touchstone_executor::memory::{Memory as Mapping, MemoryPool, Padded};
 
 /// The memory that an engine made last.
 #[derive(Clone)]

@@ -8,9 +8,9 @@
 use crate::engine::{ID, parse, settings};
 use tinywasm::types::{FuncType, ImportType};
 use tinywasm::{Engine, HostFunction, Imports, MemoryBackend, ModuleInstance, Store};
-use touchstone_executor::adapter::{RawFrame, unpack};
+use touchstone_executor::Result;
+use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, unpack};
 use touchstone_executor::guest::{GuestModule, MEMORY};
-use touchstone_executor::{RawCall, RawCaller, Result};
 
 /// Bytes of a chunk of a sparse memory: a page of linear memory.
 const CHUNK: usize = 64 * 1024;

@@ -6,8 +6,7 @@ use crate::running::{Kept, Running};
 use std::sync::Arc;
 use tinywasm::types::WasmValue;
 use tinywasm::{Global, Table};
-use touchstone_executor::abi::Live;
-use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful};
+use touchstone_executor::adapter::{Live, NOT_EXPORTED, Resident, Snapshot, Stateful};
 use touchstone_executor::memory::{Resetter, ResetterMut};
 use touchstone_executor::{Error, Result};
 

@@ -7,10 +7,8 @@ use crate::trap;
 use std::sync::Arc;
 use tinywasm::types::{ExternRef, FuncRef, WasmValue};
 use tinywasm::{Engine, Function};
-use touchstone_executor::abi::Live;
-use touchstone_executor::adapter::Disposable;
-use touchstone_executor::host::HostState;
-use touchstone_executor::{EnforcedLimits, Error, Reference, Result, Signature, Trap, Value};
+use touchstone_executor::adapter::{Disposable, EnforcedLimits, HostState, Live};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
 

@@ -2,11 +2,10 @@
 //! are not `Send`, lets go of its stores when it panics, and leaves growth to its memories.
 
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    CallOptions, Config, Context, Error, Functions, HostCall, Instance, InterruptHandle, Limits,
-    Module, Outcome, Result, State, Strategy, Trap, TrapKind,
+    Abi, CallOptions, Config, Context, Error, Functions, HostCall, Instance, InterruptHandle,
+    Limits, Module, Outcome, Result, State, Strategy, Trap, TrapKind,
 };
 
 fn supported(guest: &GuestModule) -> Vec<Strategy> {

@@ -8,12 +8,11 @@ use crate::raw;
 use crate::recipe::Recipe;
 use crate::reuse::ReuseModule;
 use std::sync::Arc;
-use touchstone_executor::adapter::{admit, loaded};
+use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature, Features,
-    InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy,
-    Support,
+    InstanceFrom, MemoryFrom, Module, Result, Strategy, Support,
 };
 
 pub(crate) struct Wasm3 {

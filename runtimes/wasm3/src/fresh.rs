@@ -4,11 +4,10 @@ use crate::machine::{Environment, Lent, Machine};
 use crate::module::SharedModule;
 use crate::recipe::Recipe;
 use std::sync::Arc;
-use touchstone_executor::abi::{self, Abi};
-use touchstone_executor::adapter::UNPREPARED;
+use touchstone_executor::adapter::{self, UNPREPARED};
 use touchstone_executor::memory::UsedOn;
 use touchstone_executor::{
-    CallOptions, EffectiveConfig, ExportId, Instance, Module, Outcome, Result,
+    Abi, CallOptions, EffectiveConfig, ExportId, Instance, Module, Outcome, Result,
 };
 
 /// A module with a new instance for each call.
@@ -116,7 +115,7 @@ impl Instance for FreshInstance {
     fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         let running = self.running.as_mut().ok_or(UNPREPARED)?;
         self.used_on.go_on();
-        abi::invoke(running, export, input, output)
+        adapter::invoke(running, export, input, output)
     }
 
     fn invoke_with(
@@ -128,7 +127,7 @@ impl Instance for FreshInstance {
     ) -> Result<Outcome> {
         let running = self.running.as_mut().ok_or(UNPREPARED)?;
         self.used_on.go_on();
-        abi::invoke_with(running, export, input, output, options)
+        adapter::invoke_with(running, export, input, output, options)
     }
 
     fn finish(&mut self) -> Result<()> {

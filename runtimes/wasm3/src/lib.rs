@@ -19,7 +19,7 @@ mod recipe;
 mod reuse;
 mod rewrite;
 
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]

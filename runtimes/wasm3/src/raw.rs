@@ -3,9 +3,9 @@
 //! Engine, module and linker are made once. Each call makes a store and an instance, places header
 //! and input at the heap base, calls, reads the output and drops everything.
 
-use touchstone_executor::adapter::{RawFrame, copy_output};
+use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, copy_output};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Error, RawCall, RawCaller, Result, Signature, ValueType};
+use touchstone_executor::{Error, Result, Signature, ValueType};
 use wasm3::{CompilationMode, Config, Engine, FuncType, Linker, Module, Store, ValType};
 
 /// Parts of all calls, made once.

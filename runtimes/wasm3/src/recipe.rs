@@ -1,8 +1,8 @@
 //! The memories of a strategy and their reset.
 
 use crate::module::SharedModule;
+use touchstone_executor::adapter::{MappingKind, mapping_kind};
 use touchstone_executor::memory::{Image, InitialContent, MemoryTemplate, ResetMethod};
-use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{EffectiveConfig, Error, Result, Strategy};
 
 /// The memories of a strategy and their reset.

@@ -4,10 +4,9 @@ use crate::machine::{Environment, Lent, Machine};
 use crate::module::SharedModule;
 use crate::recipe::Recipe;
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::adapter::{Resident, Reused};
 use touchstone_executor::memory::ResetterMut;
-use touchstone_executor::{EffectiveConfig, ExportId, Instance, Module, Result};
+use touchstone_executor::{Abi, EffectiveConfig, ExportId, Instance, Module, Result};
 
 /// A module whose instances are reset in place.
 pub(crate) struct ReuseModule(Arc<ReusedParts>);

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Imports, InstanceFrom, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy,
-    TrapKind,
+    Abi, Config, Error, Imports, InstanceFrom, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
 #[path = "../../../tests/fixtures/time.rs"]

@@ -12,9 +12,8 @@ use std::fs::File;
 use std::io::Error as IoError;
 use std::path::Path;
 use std::ptr::NonNull;
-use touchstone_executor::Scratch;
+use touchstone_executor::adapter::{Scratch, remedy};
 use touchstone_executor::guest::MemoryLimits;
-use touchstone_executor::scratch::remedy;
 use wasmedge_sys::ffi;
 
 /// A failure of a WasmEdge call.

@@ -5,10 +5,8 @@ use crate::rewrite::{Changes, Rewritten};
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use touchstone_executor::probe::ExecutableMap;
-use touchstone_executor::{
-    CodeFrom, CompiledCode, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy,
-};
+use touchstone_executor::adapter::{CompiledCode, ExecutableMap};
+use touchstone_executor::{CodeFrom, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy};
 use wasmedge_sys::ffi;
 use wasmparser::{Parser, Payload};
 

@@ -7,12 +7,13 @@ use crate::rewrite::{Rewritten, rewrite};
 use crate::{raw, signals};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
-use touchstone_executor::adapter::{admit, loaded};
+use touchstone_executor::adapter::{
+    ArtifactKey, CompiledCode, MeasuredEngine, RawCall, RawCaller, admit, loaded,
+};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, ArtifactFolder, ArtifactKey, Capabilities, CodeFrom, CompiledCode, Config, Engine,
-    Error, Execution, Feature, Features, InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall,
-    RawCaller, Result, Strategy, Support,
+    Artifact, ArtifactFolder, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature,
+    Features, InstanceFrom, MemoryFrom, Module, Result, Strategy, Support,
 };
 use wasmedge_sys::ffi;
 

@@ -5,10 +5,9 @@ use crate::module::SharedModule;
 use crate::running::Running;
 use crate::slot::Slot;
 use std::sync::Arc;
-use touchstone_executor::abi::{self, Live};
-use touchstone_executor::adapter::UNPREPARED;
+use touchstone_executor::adapter::{self, CallState, Live, UNPREPARED};
 use touchstone_executor::memory::{Resetter, ResetterMut, UsedOn};
-use touchstone_executor::{CallOptions, CallState, ExportId, Instance, Outcome, Result};
+use touchstone_executor::{CallOptions, ExportId, Instance, Outcome, Result};
 
 /// An instance that `prepare` makes and `finish` drops.
 pub(crate) struct FreshInstance {
@@ -71,7 +70,7 @@ impl Instance for FreshInstance {
             Some(running) if self.state != CallState::Idle => {
                 self.state = CallState::Used;
                 self.used_on.go_on();
-                abi::invoke(running, export, input, output)
+                adapter::invoke(running, export, input, output)
             }
             _ => Err(UNPREPARED),
         }
@@ -88,7 +87,7 @@ impl Instance for FreshInstance {
             Some(running) if self.state != CallState::Idle => {
                 self.state = CallState::Used;
                 self.used_on.go_on();
-                abi::invoke_with(running, export, input, output, options)
+                adapter::invoke_with(running, export, input, output, options)
             }
             _ => Err(UNPREPARED),
         }

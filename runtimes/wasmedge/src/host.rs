@@ -12,9 +12,8 @@ use crate::value::{from_wasmedge, to_wasmedge, types};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::adapter::{self, Clock, HostCaller, HostState};
+use touchstone_executor::guest::WASM_PAGE;
 use touchstone_executor::{Error, HostFunction, Result, Trap, ValueType};
 use wasmedge_sys::ffi;
 

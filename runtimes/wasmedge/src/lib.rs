@@ -28,7 +28,7 @@ pub mod testing;
 mod trap;
 mod value;
 
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of this crate.
 ///

@@ -7,13 +7,11 @@ use crate::reuse::Resident;
 use crate::rewrite::{Added, Changes};
 use crate::{api, signals, sizes};
 use std::sync::Arc;
-use touchstone_executor::abi::Abi;
-use touchstone_executor::adapter::{LoadedGuest, Reused};
+use touchstone_executor::adapter::{LoadedGuest, MappingKind, Reused, mapping_kind};
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::memory::{MemoryTemplate, ResetMethod};
-use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{
-    CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Instance, InstanceFrom,
+    Abi, CodeFrom, Config, EffectiveConfig, Error, Execution, ExportId, Instance, InstanceFrom,
     MemoryFrom, Module, Result, Strategy,
 };
 

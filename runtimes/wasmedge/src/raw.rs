@@ -6,9 +6,9 @@
 
 use crate::signals::{self, FaultRange, while_running};
 use std::collections::HashMap;
-use touchstone_executor::adapter::RawFrame;
+use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, Scratch};
 use touchstone_executor::guest::{GuestModule, MEMORY};
-use touchstone_executor::{CodeFrom, Error, RawCall, RawCaller, Result, Scratch, ValueType};
+use touchstone_executor::{CodeFrom, Error, Result, ValueType};
 use wasmedge_sdk::config::{CommonConfigOptions, CompilerConfigOptions, ConfigBuilder};
 use wasmedge_sdk::error::{CoreError, CoreExecutionError};
 use wasmedge_sdk::{

@@ -6,11 +6,10 @@ use crate::signals::{FaultRange, while_running};
 use crate::slot::{MAKE_MEMORY, Slot};
 use crate::value::{from_wasmedge, to_wasmedge};
 use crate::{rewrite, trap};
-use touchstone_executor::abi::Live;
+use touchstone_executor::adapter::{EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
 use touchstone_executor::memory::{Resetter, Rights};
-use touchstone_executor::{EnforcedLimits, Error, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Result, Signature, Trap, Value};
 use wasmedge_sys::ffi;
 
 const FOREIGN: Error = Error::Misuse("the export handle is of another module");

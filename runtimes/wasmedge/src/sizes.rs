@@ -21,9 +21,9 @@ use crate::running::start_of;
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::adapter::peek;
+use touchstone_executor::guest::WASM_PAGE;
 use touchstone_executor::memory::{GrowthSteps, HeldMappings, Resetter, Rights};
-use touchstone_executor::probe::peek;
 use touchstone_executor::{Error, Limits, Result};
 use wasmedge_sys::ffi;
 

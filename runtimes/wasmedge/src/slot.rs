@@ -7,8 +7,8 @@ use crate::rewrite::HOST;
 use crate::sizes::GrownPages;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use touchstone_executor::adapter::HostState;
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, Result, Trap};
 
 /// The action that fails if the system has no addresses or no memory left.

@@ -3,8 +3,7 @@
 
 use crate::api::{self, Global, Table};
 use crate::running::Running;
-use touchstone_executor::abi::Live;
-use touchstone_executor::host::CleanHost;
+use touchstone_executor::adapter::{CleanHost, Live};
 use touchstone_executor::{Error, Result};
 use wasmedge_sys::ffi;
 

@@ -4,7 +4,7 @@ use crate::api::{self, Ast, Executor, Settings, Source, Store};
 use crate::engine::{Mode, WasmEdge};
 use crate::signals;
 use crate::signals::{FaultRange, while_running};
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 use wasmedge_sys::ffi;
 
 /// An engine that claims to compile, in WasmEdge's just-in-time mode, which interprets.

@@ -1,9 +1,9 @@
 //! Machine code that another process of the run takes over.
 
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{ArtifactFolder, Config, MeasuredEngine, Outcome, Strategy};
+use touchstone_executor::{Abi, ArtifactFolder, Config, Outcome, Strategy};
 
 fn guest(answer: u8) -> GuestModule {
     // The host grows its memory, so its code is changed before it is compiled.

@@ -1,8 +1,7 @@
 //! Code under a deadline looks at the clock before whatever may take long.
 
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, InstanceFrom, MemoryFrom, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, InstanceFrom, MemoryFrom, Strategy, TrapKind};
 
 /// An instruction that may write 4 GiB, and nothing else that counts.
 const GUEST: &str = r#"(module (memory 1) (data $passive "content") (table 2 funcref)

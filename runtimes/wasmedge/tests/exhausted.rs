@@ -6,10 +6,10 @@
 
 mod common;
 
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::memory::HeldMappings;
-use touchstone_executor::{Config, Error, MeasuredEngine, Outcome, Strategy};
+use touchstone_executor::{Abi, Config, Error, Outcome, Strategy};
 
 const ENGINE: &str = "TOUCHSTONE_EXHAUSTED_ENGINE";
 /// Less than the 12 GiB that WasmEdge reserves for a memory.

@@ -1,9 +1,8 @@
 //! A memory that grows in one call has its first size in the next one, and what it grows by is
 //! zero each time: `memory.grow` is a call of the host, which keeps pages.
 
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy, TrapKind};
 
 /// Fills what it grows by, after it has looked at it. Of 2 to 40 pages.
 const GUEST: &str = r#"(module

@@ -11,11 +11,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use time::LIMIT;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Functions, HostCall, InstanceFrom, MeasuredEngine, MemoryFrom, Outcome, Strategy,
-    TrapKind,
+    Abi, Config, Functions, HostCall, InstanceFrom, MemoryFrom, Outcome, Strategy, TrapKind,
 };
 
 const SCENARIO: &str = "TOUCHSTONE_SCENARIO";

@@ -1,9 +1,9 @@
 //! The execution is the one that the engine names: machine code or not.
 
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Execution, MeasuredEngine, Module, Outcome, Result, Strategy, Support,
+    Abi, Config, Error, Execution, Module, Outcome, Result, Strategy, Support,
 };
 
 fn guest() -> GuestModule {

@@ -2,11 +2,11 @@
 //! signal handler without returning from it, in which no protection key may be used.
 
 use std::sync::{Arc, Mutex};
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::memory::protection_keys;
 use touchstone_executor::{
-    Config, InstanceFrom, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, TrapKind,
+    Abi, Config, InstanceFrom, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
 /// Grows its memory, calls the host and reads what it has grown by.

@@ -6,9 +6,9 @@
 mod common;
 
 use std::os::unix::process::ExitStatusExt;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, MeasuredEngine, Outcome, Result};
+use touchstone_executor::{Abi, Config, Outcome, Result};
 
 const ENGINE: &str = "TOUCHSTONE_RECURSING_ENGINE";
 const GUEST: &str = r#"(module

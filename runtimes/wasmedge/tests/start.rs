@@ -1,8 +1,7 @@
 //! Start functions, which the host calls.
 
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Error, Imports, Outcome, Result, Strategy, TrapKind};
+use touchstone_executor::{Abi, Config, Error, Imports, Outcome, Result, Strategy, TrapKind};
 
 /// The outputs of three calls of `f`, or what stops the first, under every strategy of every engine
 /// that can have the guest.

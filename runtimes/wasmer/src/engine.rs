@@ -5,11 +5,13 @@ use crate::settings::{self, ID};
 use crate::{module, raw};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
-use touchstone_executor::adapter::{MemoryClass, admit, loaded};
+use touchstone_executor::adapter::{
+    CompiledCode, MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
+};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
-    Artifact, CodeFrom, CompiledCode, Config, Engine, Error, Execution, InstanceFrom,
-    MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module, Result,
+    Strategy, Support,
 };
 
 #[derive(Debug)]

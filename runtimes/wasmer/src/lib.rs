@@ -15,7 +15,7 @@ mod running;
 mod settings;
 mod trap;
 
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]

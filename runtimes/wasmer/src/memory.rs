@@ -4,9 +4,8 @@
 use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use touchstone_executor::Padded;
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::memory::{Memory as OwnMemory, MemoryPool, MemoryTemplate};
+use touchstone_executor::guest::WASM_PAGE;
+use touchstone_executor::memory::{Memory as OwnMemory, MemoryPool, MemoryTemplate, Padded};
 use wasmer::sys::vm::{LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition};
 use wasmer::sys::{BaseTunables, Target, Tunables};
 use wasmer::{

@@ -6,9 +6,9 @@
 //! heap base, calls, reads the output and drops the store.
 
 use crate::settings::{self, ID};
-use touchstone_executor::adapter::{RawFrame, unpack};
+use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, unpack};
 use touchstone_executor::guest::{GuestModule, MEMORY};
-use touchstone_executor::{Error, RawCall, RawCaller, Result};
+use touchstone_executor::{Error, Result};
 use wasmer::{
     Extern, ExternType, Function, FunctionType, Instance, Module, RuntimeError, Store,
     TypedFunction,

@@ -7,13 +7,9 @@ use crate::rewrite::START;
 use crate::settings::ID;
 use crate::trap;
 use std::sync::Arc;
-use touchstone_executor::abi::Live;
-use touchstone_executor::adapter::Disposable;
+use touchstone_executor::adapter::{Clock, Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::{
-    EnforcedLimits, Error, Reference, Result, Signature, Trap, Value, ValueType,
-};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
 use wasmer::{
     Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
     TypedFunction, Value as Val,

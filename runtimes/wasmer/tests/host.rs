@@ -3,11 +3,10 @@
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    CallOptions, Config, Error, Functions, HostCall, Instance, InterruptHandle, Limits, Module,
-    Outcome, Result, Signature, Strategy, Trap, TrapKind, ValueType,
+    Abi, CallOptions, Config, Error, Functions, HostCall, Instance, InterruptHandle, Limits,
+    Module, Outcome, Result, Signature, Strategy, Trap, TrapKind, ValueType,
 };
 
 fn load(text: &str, strategy: Strategy, config: &Config) -> Option<Box<dyn Module>> {

@@ -4,9 +4,8 @@
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Outcome, TrapKind};
+use touchstone_executor::{Abi, Config, Outcome, TrapKind};
 
 /// A page that faults until its owner opens it.
 static PAGE: AtomicPtr<libc::c_void> = AtomicPtr::new(null_mut());

@@ -3,11 +3,11 @@
 use crate::code::Codes;
 use crate::{module, raw, record};
 use std::sync::Arc;
-use touchstone_executor::adapter::{admit, loaded};
+use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom,
-    MeasuredEngine, MemoryFrom, Module, RawCall, RawCaller, Result, Strategy, Support,
+    MemoryFrom, Module, Result, Strategy, Support,
 };
 use wasmi::{CompilationMode, CustomFuelCosts};
 

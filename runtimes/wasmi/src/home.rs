@@ -15,9 +15,8 @@
 //!    never moves: a static buffer grows only in place.
 
 use crate::record::Record;
-use touchstone_executor::guest::MemoryLimits;
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::adapter::{Clock, HostState};
+use touchstone_executor::guest::{MemoryLimits, WASM_PAGE};
 use touchstone_executor::memory::{Mapping, MemoryTemplate, Resetter, ResetterMut};
 use touchstone_executor::{Error, Limits, Result};
 use wasmi::{

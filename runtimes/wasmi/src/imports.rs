@@ -4,9 +4,8 @@ use crate::home::StoreState;
 use crate::running::{from_wasmi, to_wasmi};
 use crate::trap::carry;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, HostCaller};
+use touchstone_executor::adapter::{self, HostCaller, HostState};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
 use touchstone_executor::{Error, HostFunction, HostValue, Result, Trap, Value};
 use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, ValType};
 

@@ -4,9 +4,9 @@
 //! instance, places header and input at the heap base, calls, reads the output and drops
 //! everything.
 
-use touchstone_executor::adapter::{RawFrame, copy_output};
+use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, copy_output};
 use touchstone_executor::guest::{GuestModule, MEMORY};
-use touchstone_executor::{Error, RawCall, RawCaller, Result};
+use touchstone_executor::{Error, Result};
 use wasmi::{Engine, ExternType, Linker, Module, Store};
 
 pub(crate) fn caller(

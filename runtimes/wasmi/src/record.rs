@@ -15,9 +15,8 @@ use crate::home::StoreState;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use touchstone_executor::Config;
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::HostState;
-use touchstone_executor::probe::peek;
+use touchstone_executor::adapter::{HostState, peek};
+use touchstone_executor::guest::WASM_PAGE;
 use wasmi::{Engine, Memory, MemoryType, Store};
 
 /// Places that were found and verified, in words.

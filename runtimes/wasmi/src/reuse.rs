@@ -5,9 +5,10 @@ use crate::home::Home;
 use crate::module::SharedModule;
 use crate::running::{Buffers, Running};
 use std::sync::Arc;
-use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful, mapping_in_words};
+use touchstone_executor::adapter::{
+    NOT_EXPORTED, Resident, Snapshot, Stateful, mapping_in_words, mapping_kind,
+};
 use touchstone_executor::memory::{Image, ResetMethod, ResetterMut};
-use touchstone_executor::probe::mapping_kind;
 use touchstone_executor::{EffectiveConfig, Error, Result};
 use wasmi::{Global, Ref, Table, TableType, Val};
 

@@ -4,14 +4,10 @@ use crate::home::{Home, StoreState};
 use crate::module::SharedModule;
 use crate::trap;
 use std::sync::Arc;
-use touchstone_executor::abi::Live;
-use touchstone_executor::adapter::Disposable;
+use touchstone_executor::adapter::{Clock, Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::{Clock, HostState};
 use touchstone_executor::memory::MemoryTemplate;
-use touchstone_executor::{
-    EnforcedLimits, Error, Reference, Result, Signature, Trap, TrapKind, Value, ValueType,
-};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, TrapKind, Value, ValueType};
 use wasmi::{F32, F64, Func, Memory, Nullable, ResumableCall, StoreContextMut, TypedFunc, Val};
 
 /// Fuel between two looks at the clock: about a millisecond.

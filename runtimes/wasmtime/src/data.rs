@@ -2,9 +2,9 @@
 
 use crate::meter;
 use std::ops::{Deref, DerefMut};
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Clock, HostState};
-use touchstone_executor::{EnforcedLimits, Result, Trap, TrapKind};
+use touchstone_executor::adapter::{Clock, EnforcedLimits, HostState};
+use touchstone_executor::guest::WASM_PAGE;
+use touchstone_executor::{Result, Trap, TrapKind};
 use wasmtime::{Memory, ResourceLimiter, Store, UpdateDeadline};
 
 pub(crate) struct StoreData {

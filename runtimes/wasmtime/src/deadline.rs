@@ -5,7 +5,8 @@ use crate::data::StoreData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use touchstone_executor::{Error, Padded, Result};
+use touchstone_executor::memory::Padded;
+use touchstone_executor::{Error, Result};
 use wasmtime::{EngineWeak, Store};
 
 /// Length of an epoch. A guest stops at most two of these after its deadline.
@@ -159,7 +160,7 @@ impl Ticker {
 mod tests {
     use super::*;
     use touchstone_executor::Config;
-    use touchstone_executor::host::HostState;
+    use touchstone_executor::adapter::HostState;
     use wasmtime::Engine;
 
     const DAY: Duration = Duration::from_secs(86_400);

@@ -3,12 +3,13 @@
 use crate::{collected, component, image, module, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
-use touchstone_executor::adapter::{admit, loaded};
+use touchstone_executor::adapter::{
+    ArtifactKey, CompiledCode, MeasuredEngine, RawCall, RawCaller, admit, loaded,
+};
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::{
-    Artifact, ArtifactFolder, ArtifactKey, Capabilities, CodeFrom, CompiledCode, Config, Engine,
-    Error, Execution, Feature, Features, InstanceFrom, MeasuredEngine, MemoryFrom, Module, RawCall,
-    RawCaller, Result, Strategy, Support,
+    Artifact, ArtifactFolder, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature,
+    Features, InstanceFrom, MemoryFrom, Module, Result, Strategy, Support,
 };
 use wasmtime::component::Component;
 

@@ -27,7 +27,7 @@ mod settings;
 mod tenancy;
 mod trap;
 
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 
 /// The engines of this crate.
 #[must_use]

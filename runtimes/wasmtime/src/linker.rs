@@ -7,9 +7,8 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, HostCaller};
+use touchstone_executor::adapter::{self, HostCaller, HostState};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::host::HostState;
 use touchstone_executor::{HostFunction, Trap};
 use wasmtime::{
     Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, ValRaw,

@@ -5,13 +5,9 @@ use crate::module::{Function, ModuleData, Shape};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
-use touchstone_executor::abi::Live;
-use touchstone_executor::adapter::Disposable;
+use touchstone_executor::adapter::{Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::StateCall;
-use touchstone_executor::host::HostState;
-use touchstone_executor::{
-    EnforcedLimits, Error, Reference, Result, Signature, Trap, Value, ValueType,
-};
+use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;

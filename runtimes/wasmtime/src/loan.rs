@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::memory::{MemoryPool, PooledMemory};
-use touchstone_executor::{Padded, Result};
+use touchstone_executor::Result;
+use touchstone_executor::memory::{MemoryPool, Padded, PooledMemory};
 use touchstone_wasmtime_memory::parts::Extent;
 use wasmtime::LinearMemory;
 

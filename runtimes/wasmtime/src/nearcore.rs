@@ -6,8 +6,7 @@
 use crate::engine::Compiler;
 use crate::image;
 use crate::settings::SlotSize;
-use touchstone_executor::guest::ModuleInfo;
-use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::guest::{ModuleInfo, WASM_PAGE};
 use touchstone_executor::{EffectiveConfig, InstanceFrom, MemoryFrom, Strategy, Support};
 use wasmtime::PoolingAllocationConfig;
 

@@ -8,9 +8,9 @@
 use crate::engine::Compiler;
 use crate::module::Shape;
 use crate::settings;
-use touchstone_executor::adapter::{RawFrame, copy_output};
+use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, copy_output};
 use touchstone_executor::guest::{GuestModule, MEMORY};
-use touchstone_executor::{Error, RawCall, RawCaller, Result};
+use touchstone_executor::{Error, Result};
 use wasmtime::{Engine, Extern, Linker, Module, Store, ValRaw};
 
 pub(crate) fn caller(

@@ -11,8 +11,8 @@
 use crate::data::StoreData;
 use crate::loan::{Loan, noting};
 use std::sync::Arc;
+use touchstone_executor::adapter::HostState;
 use touchstone_executor::guest::ModuleInfo;
-use touchstone_executor::host::HostState;
 use wasmtime::{Engine, Store};
 
 /// Instances that a store serves at most, and at least where they are not very large. An

@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{
-    Artifact, ArtifactFolder, Config, Error, MeasuredEngine, Outcome, Strategy,
-};
+use touchstone_executor::{Abi, Artifact, ArtifactFolder, Config, Error, Outcome, Strategy};
 
 fn guest(answer: u8) -> GuestModule {
     let text = format!(

@@ -1,10 +1,10 @@
 //! Modules for which Wasmtime needs its collector: run on clean instances, and refused by name
 //! where nothing would restore its heap.
 
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, InstanceFrom, MeasuredEngine, Outcome, Result, Strategy, Support, TrapKind,
+    Abi, Config, InstanceFrom, Outcome, Result, Strategy, Support, TrapKind,
 };
 
 const EXCEPTIONS: &str = r#"(module (tag $e (param i32)) (memory 1) (data (i32.const 0) "\29")

@@ -3,10 +3,10 @@
 #[path = "component_state/handles.rs"]
 mod handles;
 
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Imports, Instance, InstanceFrom, Module, Outcome, Strategy, Support, TrapKind,
+    Abi, Config, Error, Imports, Instance, InstanceFrom, Module, Outcome, Strategy, Support,
+    TrapKind,
 };
 
 fn component(text: &str) -> GuestModule {

@@ -1,11 +1,11 @@
 //! Components on every engine of this crate, under every strategy.
 
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{self, Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Imports, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy,
-    Support, Trap, TrapKind,
+    Abi, Config, Error, Imports, Instance, MemoryFrom, Module, Outcome, Strategy, Support, Trap,
+    TrapKind,
 };
 
 /// Its allocator gives the same place each time; what it was given is compared with

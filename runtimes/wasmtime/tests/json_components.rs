@@ -1,10 +1,10 @@
 //! The JSON components of test-runtime: every scenario under every strategy.
 
 use std::path::Path;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, ExportId, Instance, MeasuredEngine, Module, Outcome, Strategy, TrapKind,
+    Abi, Config, Error, ExportId, Instance, Module, Outcome, Strategy, TrapKind,
 };
 
 fn file(path: &str) -> Vec<u8> {

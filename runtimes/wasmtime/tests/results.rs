@@ -1,8 +1,7 @@
 //! Results of a component's functions, as JSON in the output of the typed convention.
 
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy, Trap, TrapKind};
+use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy, Trap, TrapKind};
 
 const GUEST: &str = r#"(component
     (core module $m

@@ -5,10 +5,10 @@ mod time;
 
 use std::time::Duration;
 use time::with_longer_limits;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Config, Error, Instance, MeasuredEngine, MemoryFrom, Module, Outcome, Strategy, TrapKind,
+    Abi, Config, Error, Instance, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
 /// `change` traps unless everything is as at first, and then changes everything. `beyond`

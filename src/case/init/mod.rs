@@ -10,10 +10,10 @@ mod snapshot;
 pub use constructors::{Constructed, Means, constructed};
 
 use touchstone_executor::Signature;
+use touchstone_executor::guest::text::{near, similar};
 #[cfg(feature = "wizer")]
 use touchstone_executor::guest::with_definitions;
 use touchstone_executor::guest::{self, ModuleInfo, unpack};
-use touchstone_executor::text::{near, similar};
 
 /// The reason why a guest cannot be pre-initialised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

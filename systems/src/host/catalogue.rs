@@ -7,8 +7,8 @@ use super::{Refusal, text_of};
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use touchstone_executor::guest::{GuestModule, composed};
-use touchstone_executor::{Module, text};
+use touchstone_executor::Module;
+use touchstone_executor::guest::{GuestModule, composed, text};
 
 /// Loads guests for calls by several threads.
 pub trait Load: Send + Sync {

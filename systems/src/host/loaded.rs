@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
-use touchstone_executor::abi::{ALLOCATOR, Abi};
-use touchstone_executor::guest::{FunctionExport, FunctionType};
-use touchstone_executor::{ExportId, Instance, Module, Outcome, text};
+use touchstone_executor::adapter::ALLOCATOR;
+use touchstone_executor::guest::{FunctionExport, FunctionType, text};
+use touchstone_executor::{Abi, ExportId, Instance, Module, Outcome};
 
 pub(super) struct Loaded {
     module: Arc<dyn Module>,
@@ -174,8 +174,9 @@ fn list(
 pub(super) mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use touchstone_executor::adapter::Exports;
     use touchstone_executor::guest::{GuestModule, HeapPages};
-    use touchstone_executor::{EffectiveConfig, Error, Exports};
+    use touchstone_executor::{EffectiveConfig, Error};
 
     /// A module that counts look-ups of exports and makes no instances.
     pub(in super::super) struct Asked {

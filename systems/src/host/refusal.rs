@@ -1,6 +1,6 @@
 //! Requests that get no result.
 
-use touchstone_executor::text::{self, near};
+use touchstone_executor::guest::text::{self, near};
 
 /// Longest error text, characters: messages may quote a line of input.
 const LONGEST: usize = 2000;

@@ -154,6 +154,6 @@ fn trapped(trap: Trap) -> Refusal {
         // The waiting thread knows the limit.
         TrapKind::DeadlineExceeded => Refusal::TooLong(0),
         TrapKind::MissingImport { module, name } => Refusal::NoTarget(format!("{module}.{name}")),
-        _ => Refusal::Trapped(touchstone_executor::text::harmless(&trap.to_string())),
+        _ => Refusal::Trapped(touchstone_executor::guest::text::harmless(&trap.to_string())),
     }
 }

@@ -1,8 +1,7 @@
 //! A built guest under every strategy that native code has, for the tests of the guests.
 
-use touchstone_executor::abi::Abi;
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, Instance, Module, Outcome, Strategy};
+use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy};
 
 /// Runs a test under every strategy there is.
 pub(crate) fn everywhere(name: &str, test: impl Fn(&dyn Module, &mut dyn Instance)) {

@@ -7,9 +7,8 @@ use super::value::{bits, value};
 use crate::module::SharedModule;
 use std::ffi::c_void;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::adapter::{self, Clock, HostCaller, HostState};
+use touchstone_executor::guest::WASM_PAGE;
 use touchstone_executor::{HostFunction, Signature, Trap};
 use wasm3_sys as ffi;
 

@@ -12,8 +12,8 @@ use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
-use touchstone_executor::heap::WASM_PAGE;
-use touchstone_executor::probe::peek;
+use touchstone_executor::adapter::peek;
+use touchstone_executor::guest::WASM_PAGE;
 use wasm3_sys as ffi;
 
 /// `d_m3MaxFunctionStackHeight`.

@@ -6,7 +6,7 @@
 
 use super::layout::{MemoryHeader, Runtime};
 use touchstone_executor::Result;
-use touchstone_executor::heap::WASM_PAGE;
+use touchstone_executor::guest::WASM_PAGE;
 use touchstone_executor::memory::{Mapping, MemoryTemplate, Resetter, ResetterMut, host_page};
 
 /// A memory of Touchstone's.

@@ -1,9 +1,8 @@
 //! A machine as the calling conventions see it.
 
 use super::Machine;
-use touchstone_executor::abi::Live;
-use touchstone_executor::host::HostState;
-use touchstone_executor::{EnforcedLimits, Result, Signature, Trap, Value};
+use touchstone_executor::adapter::{EnforcedLimits, HostState, Live};
+use touchstone_executor::{Result, Signature, Trap, Value};
 
 impl Live for Machine {
     fn memory(&mut self) -> &mut [u8] {

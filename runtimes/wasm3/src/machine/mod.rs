@@ -41,7 +41,7 @@ pub(crate) use lent::Lent;
 use snapshot::Snapshot;
 use std::ffi::c_void;
 use std::sync::Arc;
-use touchstone_executor::host::{Clock, HostState};
+use touchstone_executor::adapter::{Clock, HostState};
 use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{Error, Result, TrapKind};
 use trap::{RunStop, text, translate};

@@ -97,9 +97,9 @@ mod tests {
     use super::super::Environment as Owned;
     use super::*;
     use crate::module::{SharedModule, prepare};
-    use touchstone_executor::Config;
-    use touchstone_executor::abi::{self, Abi};
+    use touchstone_executor::adapter;
     use touchstone_executor::guest::{GuestModule, HeapPages};
+    use touchstone_executor::{Abi, Config};
 
     /// Resident pages of what an idle machine does not need.
     fn resident(machine: &Machine) -> usize {
@@ -147,7 +147,7 @@ mod tests {
             let call = |machine: &mut Machine, name, input: &[u8], expected: u64| {
                 let export = shared.guest.exports.find(name, Abi::Plain).unwrap();
                 let output = &mut Vec::new();
-                let _ = abi::invoke(machine, export, input, output).unwrap();
+                let _ = adapter::invoke(machine, export, input, output).unwrap();
                 assert_eq!(*output, expected.to_le_bytes());
             };
             // Deep enough for several pages of the stack.

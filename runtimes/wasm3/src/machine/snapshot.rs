@@ -5,7 +5,7 @@ use super::trap::text;
 use crate::rewrite::global_name;
 use std::ffi::c_void;
 use std::sync::Arc;
-use touchstone_executor::host::CleanHost;
+use touchstone_executor::adapter::CleanHost;
 use touchstone_executor::{Error, Result};
 use wasm3_sys as ffi;
 

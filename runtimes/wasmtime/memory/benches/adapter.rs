@@ -12,10 +12,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::adapter::{RawFrame, copy_output};
+use touchstone_executor::adapter::{RawCall, RawFrame, copy_output};
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Config, RawCall};
+use touchstone_executor::{Abi, Config};
 use touchstone_wasmtime_memory::{Clean, configure, prepare};
 use wasmtime::{Engine, Instance, Linker, Module, Store};
 

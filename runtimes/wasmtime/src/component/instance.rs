@@ -9,12 +9,9 @@ use crate::data::{self, StoreData};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
-use touchstone_executor::abi::{Abi, outcome};
-use touchstone_executor::adapter::UNPREPARED;
+use touchstone_executor::adapter::{CallState, UNPREPARED, outcome};
 use touchstone_executor::memory::UsedOn;
-use touchstone_executor::{
-    CallOptions, CallState, Error, ExportId, Instance, Outcome, Result, TrapKind,
-};
+use touchstone_executor::{Abi, CallOptions, Error, ExportId, Instance, Outcome, Result, TrapKind};
 use wasmtime::Store;
 use wasmtime::component::{self, Func, Type, TypedFunc, Val};
 

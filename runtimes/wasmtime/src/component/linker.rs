@@ -3,12 +3,9 @@
 use super::preview2;
 use crate::data::StoreData;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, HostCaller};
-use touchstone_executor::guest::FunctionImport;
-use touchstone_executor::host::HostState;
-use touchstone_executor::{
-    Config, Error, Imports, Signature, Trap, TrapKind, Value, ValueType, text,
-};
+use touchstone_executor::adapter::{self, HostCaller, HostState};
+use touchstone_executor::guest::{FunctionImport, text};
+use touchstone_executor::{Config, Error, Imports, Signature, Trap, TrapKind, Value, ValueType};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType, Type, Val};
 use wasmtime::{Engine, StoreContextMut};

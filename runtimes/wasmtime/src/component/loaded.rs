@@ -12,12 +12,10 @@ use crate::deadline::{Clock, Entered, FAR};
 use crate::engine::Compiler;
 use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
-use touchstone_executor::abi::Abi;
+use touchstone_executor::adapter::{EnforcedLimits, Exports, HostState};
 use touchstone_executor::guest::{GuestModule, INNER, entered};
-use touchstone_executor::host::HostState;
 use touchstone_executor::{
-    Config, EffectiveConfig, EnforcedLimits, Error, ExportId, Exports, Instance, InstanceFrom,
-    Module, Result, Strategy,
+    Abi, Config, EffectiveConfig, Error, ExportId, Instance, InstanceFrom, Module, Result, Strategy,
 };
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use streams::{Errors, Input, Output, Writable, locked};
-use touchstone_executor::host::HostState;
+use touchstone_executor::adapter::HostState;
 use touchstone_executor::wasi::{EPOCH, MOST_OUTPUT, SEED, STEP};
 use wasmtime::Result;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable, Val};

@@ -5,9 +5,8 @@
 
 use super::memories::ComponentMemories;
 use crate::deadline::FAR;
-use touchstone_executor::adapter::{NO_ANSWER, mapping_in_words};
+use touchstone_executor::adapter::{MappingKind, NO_ANSWER, mapping_in_words, mapping_kind};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::probe::{MappingKind, mapping_kind};
 use touchstone_executor::{Error, Result, Strategy};
 use wasm_encoder::{
     ConstExpr, DataSection, ExportKind, ExportSection, MemorySection, MemoryType, Module,

@@ -1,7 +1,6 @@
 //! Which functions of a component fit which calling convention.
 
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Error, Result, wasi};
+use touchstone_executor::{Abi, Error, Result, wasi};
 use wasmtime::component::Type;
 use wasmtime::component::types::ComponentFunc;
 

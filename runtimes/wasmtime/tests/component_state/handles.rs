@@ -1,8 +1,7 @@
 //! Handles of components' objects.
 
 use super::{call, component, each, stay_clean};
-use touchstone_executor::abi::Abi;
-use touchstone_executor::{Outcome, Trap, TrapKind};
+use touchstone_executor::{Abi, Outcome, Trap, TrapKind};
 
 /// Handles are numbered from 1, and numbers that were given back last are given out first.
 const HANDLES: &str = r#"(component

@@ -19,7 +19,7 @@ use server::Server;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{MeasuredEngine, Scratch};
+use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 use touchstone_systems::pipeline::{
     Handled, Message, Outage, Outcome, Places, Program, RedisServer, Run, Signed, is_valid,
 };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::MeasuredEngine;
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_systems::host::{Conduct, Limits, Server, State};
 
 /// Limits of requests: more than a client under test ever asks for.

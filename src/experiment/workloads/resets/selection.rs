@@ -9,7 +9,8 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use touchstone_executor::{Execution, MeasuredEngine};
+use touchstone_executor::Execution;
+use touchstone_executor::adapter::MeasuredEngine;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,8 +1,8 @@
 //! The standard streams of a program.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use touchstone_executor::host::{Stream, StreamSink};
 use touchstone_executor::wasi::{Lines, MOST_OUTPUT};
+use touchstone_executor::{Stream, StreamSink};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};

@@ -57,7 +57,7 @@ struct MockState {
 
 impl MockState {
     fn new() -> Self {
-        Self { memory: vec![0; crate::heap::WASM_PAGE], global: 1 }
+        Self { memory: vec![0; crate::guest::WASM_PAGE], global: 1 }
     }
 
     /// Makes it clean again, but for what leaks.
