@@ -1,0 +1,48 @@
+;; Traps unless it finds what a new instance has; each call changes all of it.
+(component
+    (type $resource (resource (rep i32)))
+    (core func $new (canon resource.new $resource))
+    (core func $drop (canon resource.drop $resource))
+    (core module $main
+        (import "handle" "new" (func $new (param i32) (result i32)))
+        (import "handle" "drop" (func $drop (param i32)))
+        (memory 1 20) (data (i32.const 8) "data")
+        (table $table 1 10 funcref)
+        (global $calls (mut i32) (i32.const 5))
+        (func $check
+            (if (i32.ne (global.get $calls) (i32.const 5)) (then unreachable))
+            (if (i32.ne (memory.size) (i32.const 1)) (then unreachable))
+            (if (i32.load (i32.const 4000)) (then unreachable))
+            (if (i32.ne (i32.load8_u (i32.const 8)) (i32.const 100)) (then unreachable))
+            (if (i32.eqz (ref.is_null (table.get $table (i32.const 0)))) (then unreachable)))
+        (func $change
+            (global.set $calls (i32.const 6))
+            (i32.store (i32.const 4000) (i32.const 1))
+            (i32.store8 (i32.const 8) (i32.const 0))
+            (drop (memory.grow (i32.const 1)))
+            (i32.store (i32.const 70000) (i32.const 1))
+            (table.set $table (i32.const 0) (ref.func $change)))
+        (func (export "call") call $check call $change)
+        (func (export "handles") (local $first i32) (local $second i32)
+            call $check
+            (local.set $first (call $new (i32.const 1)))
+            (local.set $second (call $new (i32.const 2)))
+            (if (i32.ne (local.get $first) (i32.const 1)) (then unreachable))
+            (if (i32.ne (local.get $second) (i32.const 2)) (then unreachable))
+            (call $drop (local.get $second)) (call $drop (local.get $first))
+            ;; In this order, the next two would be numbered the other way round.
+            (local.set $first (call $new (i32.const 1)))
+            (local.set $second (call $new (i32.const 2)))
+            (call $drop (local.get $first)) (call $drop (local.get $second))
+            call $change)
+        (func (export "leak") (drop (call $new (i32.const 0))))
+        (func (export "grow-table") (drop (table.grow $table (ref.null func) (i32.const 1))))
+        (func (export "trap") call $change unreachable)
+        (elem declare func $change))
+    (core instance $main (instantiate $main (with "handle" (instance
+        (export "new" (func $new)) (export "drop" (func $drop))))))
+    (func (export "call") (canon lift (core func $main "call")))
+    (func (export "handles") (canon lift (core func $main "handles")))
+    (func (export "leak") (canon lift (core func $main "leak")))
+    (func (export "grow-table") (canon lift (core func $main "grow-table")))
+    (func (export "trap") (canon lift (core func $main "trap"))))
