@@ -7,9 +7,9 @@
 
 mod turns;
 
-use touchstone_executor::{Abi, Config};
 use touchstone_executor::adapter::{RawCall, RawFrame, copy_output};
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{Abi, Config};
 use touchstone_wasmtime_memory::{Clean, configure, prepare};
 use turns::{Call, Result};
 use wasmtime::{Engine, Instance, Linker, Module, Store};

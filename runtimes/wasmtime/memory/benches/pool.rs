@@ -79,12 +79,14 @@ fn module() -> Result<[Call; 2]> {
     Ok([Box::new(own), Box::new(pool)])
 }
 
-/// The sides of a component's export, with new data of the store for each call.
+/// The sides of a component's export, with new data of the store for each call, which is checked after
+/// it.
 fn component<T: 'static>(
     text: &str,
     export: &str,
     link: fn(&mut component::Linker<T>) -> wasmtime::Result<()>,
     data: fn() -> T,
+    check: fn(&T),
 ) -> Result<[Call; 2]> {
     let wasm = wat::parse_str(text)?;
     let linked = |engine: &Engine, wasm: &[u8]| -> Result<_> {
@@ -102,6 +104,7 @@ fn component<T: 'static>(
     let mut clean = Clean::snapshot_component(&mut store, &instance, HANDLES)?;
     let own = move || {
         call.call(&mut store, ()).unwrap();
+        check(store.data());
         clean.reset_with(&mut store, |host| *host = data()).unwrap();
     };
     let engine = pooled()?;
@@ -111,17 +114,19 @@ fn component<T: 'static>(
         let instance = pre.instantiate(&mut store).unwrap();
         let call = instance.get_typed_func::<(), ()>(&mut store, index).unwrap();
         call.call(&mut store, ()).unwrap();
+        check(store.data());
     };
     Ok([Box::new(own), Box::new(pool)])
 }
 
 const CASES: &[Case] = &[
     ("module", module),
-    ("component", || component(COMPONENT, "call", |_| Ok(()), || ())),
+    ("component", || component(COMPONENT, "call", |_| Ok(()), || (), |()| ())),
     #[cfg(feature = "preview2")]
     ("component of WASI 0.2, which writes to a stream and reads a clock", || {
         use preview2::{GUEST, Host};
-        component(GUEST, "run", wasmtime_wasi::p2::add_to_linker_sync, Host::new)
+        let written = |host: &Host| assert_eq!(&host.output.contents()[..], b"call 1\n");
+        component(GUEST, "run", wasmtime_wasi::p2::add_to_linker_sync, Host::new, written)
     }),
 ];
 
