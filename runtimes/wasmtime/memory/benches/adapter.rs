@@ -9,7 +9,7 @@ mod turns;
 
 use touchstone_executor::adapter::{RawCall, RawFrame, copy_output};
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{Abi, Config};
+use touchstone_executor::{Abi, Config, Imports};
 use touchstone_wasmtime_memory::{Clean, configure, prepare};
 use turns::{Call, Result};
 use wasmtime::{Engine, Instance, Linker, Module, Store};
@@ -25,11 +25,16 @@ fn input(guest: &GuestModule, numbers: &[u32]) -> Vec<u8> {
     base.into_iter().chain(numbers.iter().copied()).flat_map(u32::to_le_bytes).collect()
 }
 
+/// Imports that the host does not have trap, on both sides.
+fn config() -> Config {
+    Config { imports: Imports::Trap, ..Config::default() }
+}
+
 /// The adapter, by its contract.
 fn adapter(guest: &GuestModule, export: &str, input: Vec<u8>) -> Result<Call> {
     let engines = touchstone_wasmtime::engines();
     let engine = engines.iter().find(|engine| engine.id() == "wasmtime").ok_or("no engine")?;
-    let (config, strategy) = (Config::default(), "instance_reuse_tracked".parse()?);
+    let (config, strategy) = (config(), "instance_reuse_tracked".parse()?);
     let artifact = engine.compile(guest, strategy, &config)?;
     let module = engine.load(guest, &artifact, strategy, &config)?;
     let export = module.export(export, Abi::Substrate)?;
@@ -62,7 +67,7 @@ fn own(guest: &GuestModule, export: &str, input: &[u8]) -> Result<Call> {
     let instance = linker.instantiate(&mut store, &module)?;
     let call = instance.get_typed_func::<(u32, u32), u64>(&mut store, export)?;
     let mut clean = Clean::snapshot(&mut store, &instance)?;
-    let (strategy, config) = ("instance_reuse_tracked".parse()?, Config::default());
+    let (strategy, config) = ("instance_reuse_tracked".parse()?, config());
     let frame = RawFrame::of(guest, &RawCall { strategy, config: &config, export, input });
     let frame = frame.ok_or("no heap base")?;
     let mut output = Vec::new();
