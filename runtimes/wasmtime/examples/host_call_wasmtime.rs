@@ -1,8 +1,8 @@
 //! An empty call of a host function, through the contract and through Wasmtime's own interface, in
 //! turns: a million calls a sample.
 //!
-//! `func_wrap` compiles the closure into the call. A table of functions, whose closures are known at
-//! run time only, needs at least the second way: a boxed closure behind `func_new_unchecked`.
+//! `func_wrap` compiles the closure into the call. A table of functions, whose closures are known
+//! at run time only, needs at least the second way: a boxed closure behind `func_new_unchecked`.
 
 #[path = "../../../tests/fixtures/turns.rs"]
 mod turns;

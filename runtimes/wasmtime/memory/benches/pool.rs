@@ -79,8 +79,8 @@ fn module() -> Result<[Call; 2]> {
     Ok([Box::new(own), Box::new(pool)])
 }
 
-/// The sides of a component's export, with new data of the store for each call, which is checked after
-/// it.
+/// The sides of a component's export, with new data of the store for each call, which is checked
+/// after it.
 fn component<T: 'static>(
     text: &str,
     export: &str,

@@ -51,8 +51,8 @@ fn measure(sides: fn() -> Result<[Call; 2]>) -> Result<[f64; 3]> {
 }
 
 /// Measures each case in twelve processes, and prints the median of their ratios. The second lowest
-/// and second highest are an interval of 99 % for it. Without cargo's `--bench`, as by `cargo test`,
-/// each side makes a few calls.
+/// and second highest are an interval of 99 % for it. Without cargo's `--bench`, as by
+/// `cargo test`, each side makes a few calls.
 pub(crate) fn run(names: [&str; 2], cases: &[Case]) -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, child, case] = &arguments[..]
