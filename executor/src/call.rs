@@ -54,6 +54,9 @@ impl CallOptions<'_> {
 /// Limits of one call. A call beyond a limit ends in a trap, except growth, which fails as it
 /// does at the module's own maximum. An engine [refuses](Error::LimitUnsupported) a limit that it
 /// cannot enforce.
+///
+/// The depth of the stack is no limit of a call, because no runtime takes one for a single call. A
+/// guest beyond the engine's own ends with [`TrapKind::StackOverflow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Time from each entry into the guest, in place of [`Config::deadline`]. The trap is
