@@ -21,7 +21,7 @@ with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
 NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems systems-full costs gate checks report pictures guests guests-check check sanitize mutants audit fmt lint doc clean
+.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems systems-full costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -170,6 +170,12 @@ mutants: setup ## try which mutations of the memory engine its tests notice, wit
 audit: setup ## check the locked dependencies for advisories, with cargo-deny (network)
 	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 2; }
 	$(CARGO) deny --locked check
+
+# Crates that an embedder gets from a registry. The others need libraries, guests or the clone.
+PUBLISHED := memory guest executor wasmtime-memory wasmtime wasmi tinywasm
+
+package: ## make the packages of the published crates, without building them
+	$(CARGO) package --locked --no-verify --allow-dirty $(foreach name,$(PUBLISHED),-p touchstone-$(name))
 
 # The build script lists the workloads of experiments, so cargo does not find them.
 fmt:
