@@ -89,7 +89,8 @@ fn operators_of_known_code_are_what_they_are_on_every_engine_and_strategy() {
                     let input = param.map_or(Vec::new(), |param| param.to_le_bytes().to_vec());
                     instance.prepare().expect(&name);
                     let before = read(instance, counter);
-                    let outcome = instance.invoke(handle, &input, &mut Vec::new()).expect(&name);
+                    let outcome =
+                        instance.invoke(handle, &input, &mut Vec::new(), None).expect(&name);
                     assert_eq!(outcome, Outcome::Returned, "{name} {export}");
                     let count = read(instance, counter) - before - 1;
                     assert_eq!(count, operators, "{name}: {export} of {param:?}");
@@ -108,7 +109,7 @@ fn operators_of_known_code_are_what_they_are_on_every_engine_and_strategy() {
 fn read(instance: &mut dyn Instance, counter: Option<touchstone_executor::ExportId>) -> u64 {
     let Some(counter) = counter else { return instance.operators().unwrap() };
     let mut count = Vec::new();
-    assert_eq!(instance.invoke(counter, &[], &mut count).unwrap(), Outcome::Returned);
+    assert_eq!(instance.invoke(counter, &[], &mut count, None).unwrap(), Outcome::Returned);
     u64::from_le_bytes(count.try_into().unwrap())
 }
 

@@ -79,9 +79,9 @@ impl Artifact {
         }
     }
 
-    /// Saves the code for [`MeasuredEngine::restore`](crate::adapter::MeasuredEngine::restore) in other
-    /// processes of the run. Returns `false`, and writes nothing, if the engine does not support
-    /// restoring.
+    /// Saves the code for other processes of the run, which
+    /// [restore](crate::adapter::MeasuredEngine::restore) it. Returns `false`, and writes
+    /// nothing, if the engine does not support that.
     ///
     /// # Errors
     ///

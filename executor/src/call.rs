@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Options of one call: [`Instance::invoke_with`](crate::Instance::invoke_with).
+/// Options of one call: [`Instance::invoke`](crate::Instance::invoke).
 ///
 /// ```
 /// use std::time::Duration;

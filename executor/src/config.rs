@@ -10,6 +10,21 @@ use crate::host::{LogSink, StreamSink};
 
 /// Requested settings of a backend. Settings of the guest (heap pages, limits) are part of
 /// [`crate::guest::GuestModule`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use touchstone_executor::{Config, Imports, wasi};
+///
+/// let arguments = vec!["tool".to_owned(), "--help".to_owned()];
+/// let settings = wasi::Settings { arguments, ..wasi::Settings::default() };
+/// let config = Config {
+///     imports: Imports::Zero,
+///     interruptible: true,
+///     wasi: Some(Arc::new(settings)),
+///     ..Config::default()
+/// };
+/// # assert!(config.is_interruptible());
+/// ```
 #[derive(Clone)]
 pub struct Config {
     /// Time limit of one call: from each entry into the guest, which with

@@ -11,6 +11,7 @@ use crate::strategy::Strategy;
 use crate::support::Support;
 use crate::{Features, Signature};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One runtime in one mode of execution.
 pub trait Engine: Send + Sync {
@@ -167,6 +168,20 @@ pub trait Module: Send + Sync {
 }
 
 /// Makes calls, one after the other, each on a clean state.
+///
+/// ```no_run
+/// use touchstone_executor::{Abi, Module, Outcome, Result};
+///
+/// fn greet(module: &dyn Module) -> Result<()> {
+///     let greet = module.export("greet", Abi::Bytes)?;
+///     let (mut instance, mut output) = (module.new_instance()?, Vec::new());
+///     match instance.call(greet, b"world", &mut output)? {
+///         Outcome::Returned => println!("{output:?}"),
+///         Outcome::Trapped(trap) => println!("the guest trapped: {trap}"),
+///     }
+///     Ok(())
+/// }
+/// ```
 pub trait Instance: Send {
     /// Provides a clean state: instantiates, resets or takes from the pool. An unfinished
     /// call is finished first.
@@ -177,29 +192,20 @@ pub trait Instance: Send {
     fn prepare(&mut self) -> Result<()>;
 
     /// Runs an export once. `output` is cleared, and holds the export's output if the result
-    /// is [`Outcome::Returned`], or what a program of [`Abi::Wasi`] wrote before a trap.
+    /// is [`Outcome::Returned`], or what a program of [`Abi::Wasi`] wrote before a trap. A call
+    /// with options has a context or limits of its own, or can be interrupted.
     ///
     /// # Errors
     ///
-    /// When the host side fails, or `prepare` was not called before.
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome>;
-
-    /// Runs an export once with options of this call: context, limits, interrupt. The default
-    /// refuses options.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`invoke`](Self::invoke), and [`Error::LimitUnsupported`] for a limit that the
-    /// engine cannot enforce.
-    fn invoke_with(
+    /// When the host side fails, `prepare` was not called before, or the handle is of another
+    /// module. [`Error::LimitUnsupported`] for a limit that the engine cannot enforce.
+    fn invoke(
         &mut self,
-        _export: ExportId,
-        _input: &[u8],
-        _output: &mut Vec<u8>,
-        _options: CallOptions<'_>,
-    ) -> Result<Outcome> {
-        Err(Error::LimitUnsupported { limit: "options", remedy: "" })
-    }
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: Option<CallOptions<'_>>,
+    ) -> Result<Outcome>;
 
     /// Returns, drops or resets the instance after a call.
     ///
@@ -215,7 +221,7 @@ pub trait Instance: Send {
     /// Those of the three steps; `finish` runs even when `invoke` fails.
     fn call(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         self.prepare()?;
-        let outcome = self.invoke(export, input, output);
+        let outcome = self.invoke(export, input, output, None);
         self.finish()?;
         outcome
     }
@@ -224,7 +230,7 @@ pub trait Instance: Send {
     ///
     /// # Errors
     ///
-    /// Those of the three steps; `finish` runs even when `invoke_with` fails.
+    /// Those of the three steps; `finish` runs even when `invoke` fails.
     fn call_with(
         &mut self,
         export: ExportId,
@@ -233,7 +239,7 @@ pub trait Instance: Send {
         options: CallOptions<'_>,
     ) -> Result<Outcome> {
         self.prepare()?;
-        let outcome = self.invoke_with(export, input, output, options);
+        let outcome = self.invoke(export, input, output, Some(options));
         self.finish()?;
         outcome
     }
@@ -277,28 +283,26 @@ pub enum CallState {
     Used,
 }
 
-/// Handle of an export of one module, under one convention. It is for instances of that module:
-/// the handle of another one is noticed only where no function of its type stands in its place.
+/// Handle of an export of one loaded module, under one convention. Instances of other modules, also
+/// of another one loaded from the same guest, refuse it with [`Error::FOREIGN_HANDLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportId {
     /// Position in the module's list of exported functions.
     pub index: u32,
     /// The calling convention.
     pub abi: Abi,
-    /// Position of the guest's allocator, if the convention needs it.
-    allocator: Option<u32>,
+    /// Number of the module.
+    module: u32,
+    /// Position of the guest's allocator, if the convention needs it, else [`NO_ALLOCATOR`].
+    allocator: u32,
 }
 
-impl ExportId {
-    /// The handle of an export that needs no allocator.
-    #[must_use]
-    pub const fn new(index: u32, abi: Abi) -> Self {
-        Self { index, abi, allocator: None }
-    }
+const NO_ALLOCATOR: u32 = u32::MAX;
 
+impl ExportId {
     /// The guest's allocator, for [`Abi::Bytes`].
-    pub(crate) const fn allocator(self) -> Option<u32> {
-        self.allocator
+    pub(crate) fn allocator(self) -> Option<u32> {
+        (self.allocator != NO_ALLOCATOR).then_some(self.allocator)
     }
 }
 
@@ -306,19 +310,36 @@ impl ExportId {
 /// the same for every backend.
 #[derive(Debug, Clone)]
 pub struct Exports {
+    /// Number of the loaded module in this process.
+    module: u32,
     all: Arc<[crate::guest::FunctionExport]>,
     /// Their positions in the order of their names.
     by_name: Arc<[u32]>,
 }
 
 impl Exports {
-    /// The list of a guest.
+    /// The list of a guest that is being loaded. Handles of other lists are foreign to this one.
     #[must_use]
     pub fn of(guest: &GuestModule) -> Self {
+        static MODULES: AtomicU32 = AtomicU32::new(0);
         let all: Arc<[_]> = guest.info().exports.clone().into();
         let mut by_name: Vec<u32> = (0..all.len() as u32).collect();
         by_name.sort_by_key(|index| &all[*index as usize].name);
-        Self { by_name: by_name.into(), all }
+        let module = MODULES.fetch_add(1, Ordering::Relaxed);
+        Self { module, by_name: by_name.into(), all }
+    }
+
+    /// The handle of the export at a position.
+    #[must_use]
+    pub const fn handle(&self, index: u32, abi: Abi) -> ExportId {
+        ExportId { index, abi, module: self.module, allocator: NO_ALLOCATOR }
+    }
+
+    /// `true` for a handle of this list.
+    #[inline]
+    #[must_use]
+    pub const fn has(&self, handle: ExportId) -> bool {
+        handle.module == self.module
     }
 
     /// Looks an export up and checks its signature.
@@ -334,11 +355,11 @@ impl Exports {
             Abi::Bytes => {
                 let position = self.position(ALLOCATOR)?;
                 abi.check_allocator(self.all[position as usize].signature.as_ref())?;
-                Some(position)
+                position
             }
-            _ => None,
+            _ => NO_ALLOCATOR,
         };
-        Ok(ExportId { index, abi, allocator })
+        Ok(ExportId { allocator, ..self.handle(index, abi) })
     }
 
     /// The handle's position of an export, whatever its type.
@@ -364,7 +385,7 @@ impl Exports {
         Ok(index)
     }
 
-    /// The export at a handle's position; `None` for the handle of another module.
+    /// The export at a position.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&crate::guest::FunctionExport> {
         self.all.get(index as usize)

@@ -16,12 +16,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// First bytes of every file, with the version of the layout.
-const MAGIC: &[u8] = b"touchstone artifact 1\n";
-/// Largest code that is read back, bytes.
+/// Bytes in front of the code in its file.
+const DIGEST: u64 = 32;
+/// Largest file that is read back, bytes.
 const MOST: u64 = 2 << 30;
 
-/// Key of compiled code. Code is restored only under a key that is equal in every byte.
+/// Key of compiled code. Code is restored only under an equal key.
 ///
 /// The key contains the engine and its version, the class of the artifact, and the guest before
 /// and after its preparation (and so its heap pages). It also contains the settings that affect
@@ -78,18 +78,15 @@ impl ArtifactKey {
         format!("{}.artifact", hexadecimal(&Sha256::digest(&self.0)))
     }
 
-    /// The header before the code in its file.
-    fn header(&self, code: &[u8]) -> Vec<u8> {
-        let mut header = self.start();
-        header.extend((code.len() as u64).to_le_bytes());
-        header.extend(Sha256::digest(code));
-        header
-    }
-
-    /// The part of the header that is known without the code.
-    fn start(&self) -> Vec<u8> {
-        let key = self.0.as_bytes();
-        [MAGIC, &(key.len() as u64).to_le_bytes(), key].concat()
+    /// The digest of the key and of code under it, which stands before the code in its file.
+    fn digest(&self, code: &[u8]) -> [u8; DIGEST as usize] {
+        let length = (self.0.len() as u64).to_le_bytes();
+        Sha256::new()
+            .chain_update(length)
+            .chain_update(&self.0)
+            .chain_update(code)
+            .finalize()
+            .into()
     }
 }
 
@@ -178,7 +175,7 @@ impl ArtifactFolder {
         let write = || -> io::Result<()> {
             // Mode 0600.
             let mut file = tempfile::NamedTempFile::new_in(self.path(""))?;
-            file.write_all(&key.header(code.bytes()))?;
+            file.write_all(&key.digest(code.bytes()))?;
             file.write_all(code.bytes())?;
             file.persist(self.path(&key.file_name()))?;
             Ok(())
@@ -218,22 +215,17 @@ fn is_private(metadata: &Metadata) -> bool {
     metadata.uid() == owner && metadata.permissions().mode() & 0o077 == 0
 }
 
-/// The code in a file of so many bytes, if its header is that of the key and of the code.
-fn checked(file: &File, length: u64, key: &ArtifactKey) -> io::Result<Option<Vec<u8>>> {
-    // The header is as long whatever the code.
-    let most = key.header(&[]).len() as u64;
-    let Some(size) = length.checked_sub(most).filter(|size| *size <= MOST) else {
+/// The code in a file of so many bytes, if it was written under this key.
+fn checked(mut file: &File, length: u64, key: &ArtifactKey) -> io::Result<Option<Vec<u8>>> {
+    let Some(size) = length.checked_sub(DIGEST).filter(|_| length <= MOST) else {
         return Ok(None);
     };
-    let (mut header, mut code) = (Vec::new(), Vec::new());
-    file.take(most).read_to_end(&mut header)?;
-    if !header.starts_with(&key.start()) {
-        return Ok(None);
-    }
+    let (mut digest, mut code) = ([0; DIGEST as usize], Vec::new());
+    file.read_exact(&mut digest)?;
     code.try_reserve_exact(size as usize)?;
     // One byte more would be seen, if the file has grown since.
     file.take(size + 1).read_to_end(&mut code)?;
-    Ok((header == key.header(&code)).then_some(code))
+    Ok((digest == key.digest(&code)).then_some(code))
 }
 
 // They make files.
@@ -315,7 +307,7 @@ mod tests {
         let (_parent, folder, file) = with_code();
         let whole = fs::read(&file).unwrap();
         let header = whole.len() - bytes().len();
-        for length in [0, 1, MAGIC.len(), header - 1, header, header + 1, whole.len() - 1] {
+        for length in [0, 1, header - 1, header, header + 1, whole.len() - 1] {
             fs::write(&file, &whole[..length]).unwrap();
             assert_eq!(found(&folder, &key()), None, "cut off after {length} bytes");
         }

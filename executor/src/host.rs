@@ -141,7 +141,7 @@ impl HostState {
     }
 
     /// Begins a call with options, for backends that do not use
-    /// [`adapter::invoke_with`](crate::adapter::invoke_with).
+    /// [`adapter::invoke`](crate::adapter::invoke).
     ///
     /// # Safety
     ///

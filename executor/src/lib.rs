@@ -49,8 +49,8 @@
 //! A call ends with an [`Outcome`]: the guest returned or trapped. An [`Error`] is a failure of the
 //! host.
 //!
-//! Hosts need neither [`adapter`], the parts of backends, nor [`harness`], which measures and checks
-//! engines.
+//! Hosts need neither [`adapter`], the parts of backends, nor [`harness`], which measures and
+//! checks engines.
 
 mod abi;
 pub mod adapter;

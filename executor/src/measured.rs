@@ -25,8 +25,8 @@ pub trait MeasuredEngine: Engine {
     }
 
     /// The raw reference: the same call on a clean instance, written against the runtime's
-    /// own interface. The report compares the adapter with it. `None` if the strategy is not
-    /// the runtime's own.
+    /// own interface, for strategies of which [`has_raw`](Self::has_raw) is `true`. The report
+    /// compares the adapter with it. `None` for a guest without such a call.
     ///
     /// # Errors
     ///

@@ -142,19 +142,14 @@ impl Instance for Taken {
         Ok(())
     }
 
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        self.instance.as_mut().ok_or(UNPREPARED)?.invoke(export, input, output)
-    }
-
-    fn invoke_with(
+    fn invoke(
         &mut self,
         export: ExportId,
         input: &[u8],
         output: &mut Vec<u8>,
-        options: CallOptions<'_>,
+        options: Option<CallOptions<'_>>,
     ) -> Result<Outcome> {
-        let instance = self.instance.as_mut().ok_or(UNPREPARED)?;
-        instance.invoke_with(export, input, output, options)
+        self.instance.as_mut().ok_or(UNPREPARED)?.invoke(export, input, output, options)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -178,6 +173,7 @@ impl Instance for Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Exports;
     use crate::guest::HeapPages;
     use crate::harness::mock::{Answer, MockEngine};
 
@@ -200,8 +196,8 @@ mod tests {
         let mut output = Vec::new();
         one.prepare().unwrap();
         two.prepare().unwrap();
-        assert_eq!(one.invoke(export, &[], &mut output).unwrap(), Outcome::Returned);
-        assert_eq!(two.invoke(export, &[], &mut output).unwrap(), Outcome::Returned);
+        assert_eq!(one.invoke(export, &[], &mut output, None).unwrap(), Outcome::Returned);
+        assert_eq!(two.invoke(export, &[], &mut output, None).unwrap(), Outcome::Returned);
         assert_eq!(output, 0_u64.to_le_bytes());
         two.finish().unwrap();
         one.finish().unwrap();
@@ -232,7 +228,13 @@ mod tests {
             fn prepare(&mut self) -> Result<()> {
                 Ok(())
             }
-            fn invoke(&mut self, _: ExportId, _: &[u8], _: &mut Vec<u8>) -> Result<Outcome> {
+            fn invoke(
+                &mut self,
+                _: ExportId,
+                _: &[u8],
+                _: &mut Vec<u8>,
+                _: Option<CallOptions<'_>>,
+            ) -> Result<Outcome> {
                 self.0 = true;
                 Ok(Outcome::Returned)
             }
@@ -260,12 +262,13 @@ mod tests {
         }
 
         let pool = Pool::new(Box::new(Of), 8);
-        let export = ExportId::new(0, Abi::Plain);
+        let guest = GuestModule::new("guest", b"\0asm\x01\0\0\0", HeapPages::default()).unwrap();
+        let export = Exports::of(&guest).handle(0, Abi::Plain);
         let mut output = Vec::new();
         let mut all: Vec<_> = (0..3).map(|_| pool.new_instance().unwrap()).collect();
         for instance in &mut all {
             instance.prepare().unwrap();
-            let _ = instance.invoke(export, &[], &mut output).unwrap();
+            let _ = instance.invoke(export, &[], &mut output, None).unwrap();
         }
         for instance in &mut all {
             instance.finish().unwrap();

@@ -83,6 +83,12 @@ impl fmt::Display for Owner {
 /// One instantiation strategy: three choices.
 ///
 /// Strategies are ordered as in tables: see [`rank`](Self::rank).
+///
+/// ```
+/// use touchstone_executor::Strategy;
+///
+/// assert_eq!("instance_reuse_tracked".parse(), Ok(Strategy::TRACKED));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Strategy {
     /// The source of a clean instance.

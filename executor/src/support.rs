@@ -6,6 +6,18 @@ use crate::memory::{KEEP_RESIDENT, ResetMethod};
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 
 /// A backend's support of a strategy.
+///
+/// ```
+/// use touchstone_executor::guest::GuestModule;
+/// use touchstone_executor::{Engine, Strategy};
+///
+/// /// The strategies that an engine has for a guest.
+/// fn usable(engine: &dyn Engine, guest: &GuestModule) -> Vec<Strategy> {
+///     let mut all = Strategy::all();
+///     all.retain(|strategy| engine.support_for(*strategy, guest).is_supported());
+///     all
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Support {
     /// The runtime implements the strategy.

@@ -125,8 +125,7 @@ impl Export {
     }
 }
 
-/// An exported function whose type the host knows. It is for instances of its own module: the
-/// handle of another module is noticed only where no function of this type stands in its place.
+/// An exported function whose type the host knows, for instances of its own module.
 ///
 /// ```no_run
 /// use touchstone_executor::guest::GuestModule;

@@ -75,9 +75,9 @@ pub struct Skipped {
 /// Longest reason for skipping a line, characters: it may quote the line.
 const REASON: usize = 300;
 
-/// Reads a record file. [Hostile](touchstone_executor::guest::text::is_hostile) characters of texts are
-/// replaced. A damaged line (cut off by a kill, written by another
-/// version, edited by hand) is skipped and reported.
+/// Reads a record file. [Hostile](touchstone_executor::guest::text::is_hostile) characters of texts
+/// are replaced. A damaged line (cut off by a kill, written by another version, edited by hand) is
+/// skipped and reported.
 /// Fails when the file is missing or cannot be read.
 pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
     let path = path.into();

@@ -1,9 +1,8 @@
 //! Reads the sections of a module or a component.
 
 use super::{Answer, Export, Import, Inspection, Memory};
-use touchstone_executor::guest::FunctionImport;
+use touchstone_executor::Functions;
 use touchstone_executor::guest::text::plural;
-use touchstone_executor::{Functions, Signature};
 use wasmparser::{
     BinaryReaderError, CompositeInnerType, DataKind, ElementKind, Encoding, ExternalKind, FuncType,
     MemoryType, Parser, Payload, TypeRef, ValType,
@@ -140,12 +139,12 @@ impl Reader<'_> {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                 self.functions.push(index);
                 let ty = self.types.get(index as usize).and_then(Option::as_ref);
-                let signature = ty.and_then(Signature::of);
-                let (module, name) = (import.module.to_owned(), import.name.to_owned());
-                let function = FunctionImport { module, name, signature };
-                let is_known = Functions::standard().answer(&function).is_some();
+                let ty = ty.map_or_else(String::new, in_words);
+                let standard = Functions::standard();
+                let known = standard.find(import.module, import.name);
+                let is_known = known.is_some_and(|known| known.signature().to_string() == ty);
                 let answer = if is_known { Answer::HostFunction } else { Answer::Stub };
-                ("func", ty.map_or_else(String::new, in_words), answer)
+                ("func", ty, answer)
             }
             TypeRef::Memory(ty) => {
                 let memory = memory_of(ty, true);

@@ -28,7 +28,7 @@ pub fn steps(opened: &Opened, sample: Duration) -> Result<BTreeMap<Metric, Sampl
         let started = Instant::now();
         instance.prepare()?;
         let prepared = elapsed(started);
-        let outcome = instance.invoke(opened.export, &opened.input, &mut output)?;
+        let outcome = instance.invoke(opened.export, &opened.input, &mut output, None)?;
         let invoked = elapsed(started);
         instance.finish()?;
         let finished = elapsed(started);
@@ -99,7 +99,7 @@ fn used(
     let mut calls = |count: u64| -> Result<u64> {
         let started = Instant::now();
         for _ in 0..count {
-            match instance.invoke(export, black_box(&opened.input), output)? {
+            match instance.invoke(export, black_box(&opened.input), output, None)? {
                 Outcome::Returned => {}
                 Outcome::Trapped(trap) => return Err(trap.into()),
             }

@@ -110,7 +110,7 @@ pub fn look<T>(
     for instance in &mut readers.instances {
         instance.prepare()?;
         output.clear();
-        let outcome = instance.invoke(readers.export, &producer.message, &mut output)?;
+        let outcome = instance.invoke(readers.export, &producer.message, &mut output, None)?;
         check(&outcome, &output, producer.checksum())?;
     }
     let seen = look();

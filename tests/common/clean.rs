@@ -120,7 +120,8 @@ pub(crate) fn calls_of_one_use_see_what_the_others_have_left(strategy: Strategy)
             instance.prepare().unwrap();
             let mut seen = Vec::new();
             for step in [1_u32, 2, 5, 0] {
-                let ended = instance.invoke(export, &step.to_le_bytes(), &mut output).unwrap();
+                let ended =
+                    instance.invoke(export, &step.to_le_bytes(), &mut output, None).unwrap();
                 seen.push((ended == Outcome::Returned, output.clone()));
             }
             instance.finish().unwrap();
@@ -221,7 +222,8 @@ pub(crate) fn a_call_may_change_its_thread_between_its_steps(strategy: Strategy)
             scope.spawn(move || {
                 for (mut instance, address) in calls {
                     let output = &mut Vec::new();
-                    let outcome = instance.invoke(export, &address.to_le_bytes(), output).unwrap();
+                    let outcome =
+                        instance.invoke(export, &address.to_le_bytes(), output, None).unwrap();
                     from_guest.send((instance, outcome, output.clone())).unwrap();
                 }
             });
@@ -257,7 +259,7 @@ pub(crate) fn instances_outlive_their_module(strategy: Strategy) {
             instance.prepare().unwrap();
             let output = &mut Vec::new();
             let input = vec![index as u8; 10 * index];
-            assert_eq!(instance.invoke(echo, &input, output).unwrap(), Outcome::Returned);
+            assert_eq!(instance.invoke(echo, &input, output, None).unwrap(), Outcome::Returned);
             assert_eq!(*output, input, "{}", loaded.name);
         }
         instances.remove(1);

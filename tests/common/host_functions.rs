@@ -26,7 +26,7 @@ fn call_with(
 ) -> (Result<Outcome, Error>, Vec<u8>) {
     let (export, mut output) = (loaded.export(name, Abi::Plain), Vec::new());
     instance.prepare().unwrap();
-    let outcome = instance.invoke_with(export, &[], &mut output, options);
+    let outcome = instance.invoke(export, &[], &mut output, Some(options));
     instance.finish().unwrap();
     (outcome, output)
 }

@@ -287,7 +287,8 @@ pub(crate) fn far_behind_a_large_memory_every_access_traps(strategy: Strategy) {
         instances.iter_mut().for_each(|instance| instance.prepare().unwrap());
         for back in [1_u32, 65_536, 1 << 20, 9 << 20] {
             for instance in &mut instances {
-                let ended = instance.invoke(poke, &back.to_le_bytes(), &mut Vec::new()).unwrap();
+                let ended =
+                    instance.invoke(poke, &back.to_le_bytes(), &mut Vec::new(), None).unwrap();
                 let trap = kind(&ended);
                 assert_eq!(trap, Some(&TrapKind::MemoryOutOfBounds), "{}: {back}", loaded.name);
             }

@@ -65,7 +65,7 @@ pub(crate) fn traps_in_recursions_use_up_no_stack(strategy: Strategy) {
         let mut output = Vec::new();
         instance.prepare().unwrap();
         let mut kind = |depth: u32| {
-            let outcome = instance.invoke(export, &depth.to_le_bytes(), &mut output).unwrap();
+            let outcome = instance.invoke(export, &depth.to_le_bytes(), &mut output, None).unwrap();
             outcome.trap().map(|trap| trap.kind.clone())
         };
         for call in 0..30 {

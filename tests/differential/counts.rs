@@ -71,13 +71,13 @@ fn counts(
             None => instance.operators(),
             Some(counter) => {
                 let mut count = Vec::new();
-                let outcome = instance.invoke(counter, &[], &mut count).ok()?;
+                let outcome = instance.invoke(counter, &[], &mut count, None).ok()?;
                 (outcome == Outcome::Returned)
                     .then(|| u64::from_le_bytes(count.try_into().unwrap()))
             }
         };
         let before = read(&mut *instance);
-        let outcome = instance.invoke(export, &call.input, &mut output).ok()?;
+        let outcome = instance.invoke(export, &call.input, &mut output, None).ok()?;
         let after = read(&mut *instance);
         instance.finish().ok()?;
         let returned = outcome == Outcome::Returned;

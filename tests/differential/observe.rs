@@ -125,7 +125,7 @@ impl<'a> Loaded<'a> {
     }
 
     fn invoke(&self, instance: &mut dyn Instance, call: &Call) -> Ended {
-        self.ended(call, |export, output| instance.invoke(export, &call.input, output))
+        self.ended(call, |export, output| instance.invoke(export, &call.input, output, None))
     }
 
     fn whole(&self, instance: &mut dyn Instance, call: &Call) -> Ended {

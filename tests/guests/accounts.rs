@@ -335,7 +335,7 @@ fn hostile_ones_are_refused_in_the_room_there_is(run: &mut Run<'_>, encodings: &
                 let export = run.module.export(&export, Abi::Substrate).unwrap();
                 run.instance.prepare().unwrap();
                 let before = run.instance.memory().map(<[u8]>::len);
-                let outcome = run.instance.invoke(export, &input, &mut Vec::new()).unwrap();
+                let outcome = run.instance.invoke(export, &input, &mut Vec::new(), None).unwrap();
                 let after = run.instance.memory().map(<[u8]>::len);
                 run.instance.finish().unwrap();
                 let name = format!("{} {codec}_{operation}", run.name);

@@ -145,7 +145,7 @@ fn wrong_messages_are_errors_of_the_guest_and_take_no_memory(run: &mut Run<'_>) 
     let mut refuses = |codec: Codec, export: &str, message: &[u8]| {
         let handle = run.export(codec, export);
         run.instance.prepare().unwrap();
-        let outcome = run.instance.invoke(handle, message, &mut Vec::new()).unwrap();
+        let outcome = run.instance.invoke(handle, message, &mut Vec::new(), None).unwrap();
         // The memory of a call that traps, before it is made clean.
         let size = run.instance.memory().map_or(0, |memory| memory.len());
         run.instance.finish().unwrap();

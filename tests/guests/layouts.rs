@@ -69,7 +69,7 @@ fn a_used_instance_answers_as_a_new_one_does() {
             for (count, more) in [(100_u32, 3_u32), (100, 3), (1000, 4), (10, 5)] {
                 let input = [count.to_le_bytes(), more.to_le_bytes()].concat();
                 let mut output = Vec::new();
-                let outcome = instance.invoke(export, &input, &mut output).unwrap();
+                let outcome = instance.invoke(export, &input, &mut output, None).unwrap();
                 assert_eq!(outcome, Outcome::Returned);
                 assert_eq!(output, expected(count, more).to_le_bytes(), "{engine} {walk}");
             }

@@ -7,7 +7,6 @@
 
 use super::spectest::{self, Item};
 use std::collections::{BTreeMap, HashSet};
-use touchstone_executor::ValueType;
 use touchstone_executor::guest::{self, Layout, Patch};
 use wasm_encoder::{
     CodeSection, ExportKind, Function, FunctionSection, Instruction, MemorySection, SectionId,
@@ -103,8 +102,9 @@ fn is_number(ty: &ValType) -> bool {
 
 /// A type that an added function can have inside.
 fn simple(ty: wasmparser::ValType) -> Option<ValType> {
-    ValueType::of(ty)?;
-    ValType::try_from(ty).ok()
+    let own = [wasmparser::ValType::FUNCREF, wasmparser::ValType::EXTERNREF];
+    let is_simple = own.contains(&ty) || !matches!(ty, wasmparser::ValType::Ref(_));
+    ValType::try_from(ty).ok().filter(|_| is_simple)
 }
 
 /// Parameters and results of a function.

@@ -263,7 +263,7 @@ impl Running {
                 export
             }
         };
-        self.instance.invoke(export, &call.input, &mut self.output)
+        self.instance.invoke(export, &call.input, &mut self.output, None)
     }
 }
 

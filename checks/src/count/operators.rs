@@ -189,7 +189,7 @@ fn read(instance: &mut dyn Instance, reader: Option<ExportId>) -> Result<u64> {
 
 fn invoke(instance: &mut dyn Instance, export: ExportId, input: &[u8]) -> Result<Vec<u8>> {
     let mut output = Vec::new();
-    match instance.invoke(export, input, &mut output)? {
+    match instance.invoke(export, input, &mut output, None)? {
         Outcome::Returned => Ok(output),
         Outcome::Trapped(trap) => Err(trap).context("the guest trapped"),
     }

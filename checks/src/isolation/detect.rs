@@ -135,8 +135,12 @@ impl<'a> Detector<'a> {
                 instance.prepare()?;
                 detector.spoil_prepared(instance, index)?;
                 let mut output = Vec::new();
-                let seen =
-                    instance.invoke(detector.observe, &detector.kind.observe.input, &mut output);
+                let seen = instance.invoke(
+                    detector.observe,
+                    &detector.kind.observe.input,
+                    &mut output,
+                    None,
+                );
                 instance.finish()?;
                 Ok(seen.map(|outcome| Seen::of(outcome, output)))
             };
@@ -230,7 +234,7 @@ impl<'a> Detector<'a> {
     /// A changing call on a prepared instance.
     fn spoil_prepared(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
         let (spoil, export) = &self.spoils[index];
-        let outcome = instance.invoke(*export, &spoil.act.input, &mut Vec::new())?;
+        let outcome = instance.invoke(*export, &spoil.act.input, &mut Vec::new(), None)?;
         ended(spoil, &outcome)
     }
 }

@@ -221,7 +221,7 @@ impl Loader {
         // A program's output contains that of its start function.
         let [out, error] = std::mem::take(&mut *self.streams.lock());
         let start_wrote = !error.is_empty() || !is_program && !out.is_empty();
-        let outcome = instance.invoke(export, &self.input, &mut output);
+        let outcome = instance.invoke(export, &self.input, &mut output, None);
         let [out, error] = std::mem::take(&mut *self.streams.lock());
         let effects = self.call.effects;
         let is_wanted = match &outcome {

@@ -60,7 +60,7 @@ fn call(
     input: &[u8],
 ) -> Vec<u8> {
     let mut output = Vec::new();
-    let outcome = instance.invoke(export, input, &mut output).unwrap();
+    let outcome = instance.invoke(export, input, &mut output, None).unwrap();
     assert_eq!(outcome, Outcome::Returned);
     output
 }

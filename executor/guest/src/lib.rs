@@ -26,7 +26,7 @@ mod error;
 mod exported_state;
 mod feature;
 mod features;
-mod growth;
+mod host_calls;
 pub mod imports;
 mod info;
 mod layout;
@@ -57,13 +57,13 @@ pub use entries::entry;
 pub use error::{Error, LinkError, Result, SegmentTrap};
 pub use exported_state::{STATE_EXPORTED, with_exported_state};
 pub use feature::{Feature, Features};
-pub use growth::{HOST_GROW, HOST_SIZE, HOST_SIZED};
+pub use host_calls::{Check, HOST_GROW, HOST_SIZE, HOST_SIZED, HostCalls};
 pub use info::{
     FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment, Table,
 };
 pub use layout::{Imported, Layout};
 pub use link::link;
-pub use patch::{Body, Patch, Rewrite};
+pub use patch::Patch;
 pub use signature::{Reference, Signature, Value, ValueType};
 pub use supplied::{Item, Supplied};
 
@@ -72,7 +72,6 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
 use touchstone_memory::InitialContent;
-use wasmparser::Operator;
 
 /// Bytes of a page of linear memory.
 pub const WASM_PAGE: usize = 65_536;
@@ -126,20 +125,6 @@ pub fn with_definitions(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
         return Ok(Cow::Borrowed(wasm));
     }
     supplied::define(wasm, &info)
-}
-
-/// `true` if an instruction may take as long as a memory or a table is large.
-#[must_use]
-pub fn is_bulk(operator: &Operator<'_>) -> bool {
-    matches!(
-        operator,
-        Operator::MemoryFill { .. }
-            | Operator::MemoryCopy { .. }
-            | Operator::MemoryInit { .. }
-            | Operator::TableFill { .. }
-            | Operator::TableCopy { .. }
-            | Operator::TableInit { .. }
-    )
 }
 
 /// A guest ready for every backend: a core module or a component.

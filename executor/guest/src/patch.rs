@@ -45,7 +45,7 @@ pub struct Patch<'a> {
 }
 
 /// Rewrites the instructions of functions, one after the other.
-pub trait Rewrite {
+pub(crate) trait Rewrite {
     /// Adds instructions at the start of a function.
     fn enter(&mut self, _: &mut Body<'_>) {}
 
@@ -61,11 +61,9 @@ impl<F: FnMut(&mut Body<'_>, &Operator<'_>) -> bool> Rewrite for F {
 }
 
 /// The function that is being rewritten.
-pub struct Body<'a> {
-    /// Index of the function in the original module.
-    pub function: u32,
+pub(crate) struct Body<'a> {
     /// Number of its locals, parameters included, without those that are added.
-    pub locals: u32,
+    pub(crate) locals: u32,
     code: Vec<u8>,
     /// Locals that are added: number and type.
     added: Vec<(u32, ValType)>,
@@ -76,17 +74,17 @@ pub struct Body<'a> {
 
 impl Body<'_> {
     /// The place for further instructions. Indices of functions are those of the new module.
-    pub fn code(&mut self) -> InstructionSink<'_> {
+    pub(crate) fn code(&mut self) -> InstructionSink<'_> {
         InstructionSink::new(&mut self.code)
     }
 
     /// Adds an instruction.
-    pub fn emit(&mut self, instruction: &Instruction<'_>) {
+    pub(crate) fn emit(&mut self, instruction: &Instruction<'_>) {
         instruction.encode(&mut self.code);
     }
 
     /// Adds the operator itself, for additions behind it.
-    pub fn keep(&mut self, operator: &Operator<'_>) {
+    pub(crate) fn keep(&mut self, operator: &Operator<'_>) {
         match *operator {
             _ if self.shift.is_none() => self.code.extend(self.operator),
             Operator::Call { function_index } => {
@@ -103,13 +101,12 @@ impl Body<'_> {
     }
 
     /// Adds locals behind those of the function, once for all.
-    pub fn add_locals(&mut self, locals: &[(u32, ValType)]) {
+    pub(crate) fn add_locals(&mut self, locals: &[(u32, ValType)]) {
         self.added = locals.to_vec();
     }
 
     /// Bytes of the instructions so far.
-    #[must_use]
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.code.len()
     }
 }
@@ -289,7 +286,7 @@ impl<'a> Patch<'a> {
     /// # Errors
     ///
     /// When the module cannot be read.
-    pub fn rewrite(&mut self, rewrite: &mut impl Rewrite) -> Result<()> {
+    pub(crate) fn rewrite(&mut self, rewrite: &mut impl Rewrite) -> Result<()> {
         let none = Shift::default();
         let shift = if self.is_shifted { &none } else { &self.shift };
         let Some(code) = self.sections.get(SectionId::Code) else { return Ok(()) };
@@ -298,8 +295,7 @@ impl<'a> Patch<'a> {
         reader.count().encode(&mut content);
         for (body, function) in reader.into_iter().zip(self.layout.imported.functions..) {
             let params = self.layout.function(function).map_or(0, |ty| ty.params().len());
-            rewritten(code, &body?, (function, params as u32), shift, rewrite)?
-                .encode(&mut content);
+            rewritten(code, &body?, params as u32, shift, rewrite)?.encode(&mut content);
         }
         self.is_shifted |= !shift.is_none();
         self.sections.put(SectionId::Code, content);
@@ -351,7 +347,7 @@ impl<'a> Patch<'a> {
 fn rewritten(
     code: &[u8],
     body: &FunctionBody<'_>,
-    (function, params): (u32, u32),
+    params: u32,
     shift: &Shift,
     rewrite: &mut impl Rewrite,
 ) -> Result<Vec<u8>> {
@@ -361,8 +357,7 @@ fn rewritten(
     }
     let mut operators = body.get_operators_reader()?;
     let declared = &code[body.range().start..operators.original_position()];
-    let mut new =
-        Body { function, locals, code: Vec::new(), added: Vec::new(), shift, operator: &[] };
+    let mut new = Body { locals, code: Vec::new(), added: Vec::new(), shift, operator: &[] };
     rewrite.enter(&mut new);
     while !operators.eof() {
         let (operator, start) = operators.read_with_offset()?;

@@ -17,8 +17,7 @@ pub enum ValueType {
 
 impl ValueType {
     /// The type; `None` for references of other types than `funcref` and `externref`.
-    #[must_use]
-    pub fn of(ty: wasmparser::ValType) -> Option<Self> {
+    pub(crate) fn of(ty: wasmparser::ValType) -> Option<Self> {
         Some(match ty {
             wasmparser::ValType::I32 => Self::I32,
             wasmparser::ValType::I64 => Self::I64,
@@ -186,8 +185,7 @@ impl Signature {
 
     /// The type of a function; `None` if it has a reference of another type than `funcref` and
     /// `externref`.
-    #[must_use]
-    pub fn of(ty: &wasmparser::FuncType) -> Option<Self> {
+    pub(crate) fn of(ty: &wasmparser::FuncType) -> Option<Self> {
         let all = |types: &[_]| types.iter().map(|ty| ValueType::of(*ty)).collect::<Option<_>>();
         Some(Self { params: all(ty.params())?, results: all(ty.results())? })
     }

@@ -1,8 +1,11 @@
 //! The content of clean memories.
 
+use super::{LoadedGuest, mapping_in_words};
+use crate::config::EffectiveConfig;
 use crate::error::{Error, Result};
-use crate::guest::GuestModule;
+use crate::guest::{GuestModule, ModuleInfo};
 use crate::memory::{InitialContent, MemoryTemplate, Region, ResetMethod};
+use crate::probe::mapping_kind;
 use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use std::sync::Arc;
 
@@ -97,6 +100,39 @@ impl CleanContent {
     #[must_use]
     pub fn reset(&self) -> ResetMethod {
         self.reset
+    }
+
+    /// Refuses the memory of a new instance, from `base` on, that is not mapped as the strategy's
+    /// name says. A template that all instances share is probed with the module: this looks only
+    /// where the instance has one of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WrongMode`].
+    pub fn check(&self, guest: &LoadedGuest, own: &MemoryTemplate, base: usize) -> Result<()> {
+        if let (None, Some(image)) = (&self.known, own.image()) {
+            let seen = mapping_kind(base + image.start());
+            mapping_in_words(guest.engine, guest.strategy, seen)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is known of a guest's memories to the effective configuration.
+    #[must_use]
+    pub fn describe(&self, info: &ModuleInfo, effective: EffectiveConfig) -> EffectiveConfig {
+        let Some(limits) = info.memory else { return effective.with("memory", "none") };
+        let content = match (&self.known, self.reset) {
+            (None, ResetMethod::Segments) => "captured after the start function, copied in",
+            (None, _) => "captured after the start function, mapped copy-on-write",
+            (Some(known), _) if known.image().is_some() => "image mapped copy-on-write",
+            (Some(_), ResetMethod::Segments) => "segments copied in",
+            _ => "all zero, nothing to map",
+        };
+        effective
+            .with("memory", "not probed")
+            .with("addresses", format!("{} MiB", (limits.largest() as usize) >> 4))
+            .with("content", content)
+            .with("reset", self.reset.to_string())
     }
 
     /// The template for the memory of a new instance, whose start function has run.

@@ -3,7 +3,7 @@
 
 use super::live::{self, Live};
 use crate::call::CallOptions;
-use crate::contract::{CallState, ExportId, Instance};
+use crate::contract::{CallState, ExportId, Exports, Instance};
 use crate::error::{Error, Result};
 use crate::memory::{Padded, ResetterMut, UsedOn};
 use crate::outcome::Outcome;
@@ -36,6 +36,7 @@ pub struct Fresh<L: Disposable> {
     // Dropped before what gives memories back.
     used_on: UsedOn,
     shared: Arc<L::Shared>,
+    exports: Exports,
     live: Padded<Option<L>>,
     kept: Option<L::Kept>,
 }
@@ -43,9 +44,9 @@ pub struct Fresh<L: Disposable> {
 impl<L: Disposable> Fresh<L> {
     /// The instance is made when the first call is prepared.
     #[must_use]
-    pub fn new(shared: &Arc<L::Shared>) -> Self {
-        let used_on = UsedOn::default();
-        Self { used_on, shared: Arc::clone(shared), live: Padded(None), kept: None }
+    pub fn new(shared: &Arc<L::Shared>, exports: &Exports) -> Self {
+        let (shared, exports) = (Arc::clone(shared), exports.clone());
+        Self { used_on: UsedOn::default(), shared, exports, live: Padded(None), kept: None }
     }
 }
 
@@ -57,20 +58,17 @@ impl<L: Disposable> Instance for Fresh<L> {
         Ok(())
     }
 
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        self.used_on.go_on();
-        live::invoke(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output)
-    }
-
-    fn invoke_with(
+    #[inline]
+    fn invoke(
         &mut self,
         export: ExportId,
         input: &[u8],
         output: &mut Vec<u8>,
-        options: CallOptions<'_>,
+        options: Option<CallOptions<'_>>,
     ) -> Result<Outcome> {
         self.used_on.go_on();
-        live::invoke_with(self.live.as_mut().ok_or(UNPREPARED)?, export, input, output, options)
+        let live = self.live.as_mut().ok_or(UNPREPARED)?;
+        live::invoke(live, &self.exports, export, input, output, options)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -158,6 +156,7 @@ pub struct Reused<R: Resident> {
     // Dropped before what gives memories back.
     used_on: UsedOn,
     shared: Arc<R::Shared>,
+    exports: Exports,
     /// Clean unless the state says that it is used. `None` before the first call
     /// and after one that cannot be undone in place.
     resident: Padded<Option<R>>,
@@ -167,29 +166,10 @@ pub struct Reused<R: Resident> {
 impl<R: Resident> Reused<R> {
     /// The instance is made when the first call is prepared.
     #[must_use]
-    pub fn new(shared: &Arc<R::Shared>) -> Self {
+    pub fn new(shared: &Arc<R::Shared>, exports: &Exports) -> Self {
+        let (shared, exports) = (Arc::clone(shared), exports.clone());
         let (used_on, state) = (UsedOn::default(), CallState::Idle);
-        Self { used_on, shared: Arc::clone(shared), resident: Padded(None), state }
-    }
-
-    /// Begins the use of the instance.
-    #[inline]
-    fn begin(&mut self) -> Result<&mut R::Live> {
-        match &mut *self.resident {
-            Some(resident) if self.state != CallState::Idle => {
-                if std::mem::replace(&mut self.state, CallState::Used) == CallState::Prepared
-                    && self.used_on.is_noted()
-                {
-                    // SAFETY: `prepare` left the instance clean, and nobody else could write
-                    // since. `used_on` notices the use on several threads; the rest is what
-                    // the strategy asks of hosts.
-                    resident.with_resetter(|mut resetter| unsafe { resetter.begin_use() });
-                }
-                self.used_on.go_on();
-                Ok(resident.live())
-            }
-            _ => Err(UNPREPARED),
-        }
+        Self { used_on, shared, exports, resident: Padded(None), state }
     }
 }
 
@@ -209,18 +189,27 @@ impl<R: Resident> Instance for Reused<R> {
     }
 
     #[inline]
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        live::invoke(self.begin()?, export, input, output)
-    }
-
-    fn invoke_with(
+    fn invoke(
         &mut self,
         export: ExportId,
         input: &[u8],
         output: &mut Vec<u8>,
-        options: CallOptions<'_>,
+        options: Option<CallOptions<'_>>,
     ) -> Result<Outcome> {
-        live::invoke_with(self.begin()?, export, input, output, options)
+        let Some(resident) = self.resident.as_mut().filter(|_| self.state != CallState::Idle)
+        else {
+            return Err(UNPREPARED);
+        };
+        if std::mem::replace(&mut self.state, CallState::Used) == CallState::Prepared
+            && self.used_on.is_noted()
+        {
+            // SAFETY: `prepare` left the instance clean, and nobody else could write since.
+            // `used_on` notices the use on several threads; the rest is what the strategy asks of
+            // hosts.
+            resident.with_resetter(|mut resetter| unsafe { resetter.begin_use() });
+        }
+        self.used_on.go_on();
+        live::invoke(resident.live(), &self.exports, export, input, output, options)
     }
 
     #[inline]

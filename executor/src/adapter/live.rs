@@ -2,7 +2,7 @@
 
 use crate::abi::Abi;
 use crate::call::{CallOptions, EnforcedLimits};
-use crate::contract::ExportId;
+use crate::contract::{ExportId, Exports};
 use crate::error::{Error, Result};
 use crate::heap::HeapError;
 use crate::host::HostState;
@@ -94,36 +94,78 @@ pub trait Live {
     fn operators(&mut self) -> Option<u64> {
         None
     }
-
-    /// Signature of an export.
-    fn signature(&self, index: u32) -> Option<&Signature>;
 }
 
-/// Runs one export by its convention. `output` is cleared first.
+/// Runs one of these exports by its convention, with the options of this call if it has any.
+/// `output` is cleared first.
 ///
 /// # Errors
 ///
-/// When the host side fails, or the handle is of another module.
+/// When the host side fails, the handle is of another module, or a limit cannot be enforced.
+#[inline]
 pub fn invoke<L: Live>(
     live: &mut L,
+    exports: &Exports,
+    export: ExportId,
+    input: &[u8],
+    output: &mut Vec<u8>,
+    options: Option<CallOptions<'_>>,
+) -> Result<Outcome> {
+    output.clear();
+    if !exports.has(export) {
+        return Err(Error::FOREIGN_HANDLE);
+    }
+    match options {
+        None => by_convention(live, exports, export, input, output),
+        Some(options) => with_options(live, exports, export, input, output, options),
+    }
+}
+
+#[inline]
+fn by_convention<L: Live>(
+    live: &mut L,
+    exports: &Exports,
     export: ExportId,
     input: &[u8],
     output: &mut Vec<u8>,
 ) -> Result<Outcome> {
-    output.clear();
     let _rights = live.rights();
+    let index = export.index;
+    let signature = || exports.signature(index).ok_or(Error::FOREIGN_HANDLE);
     let ended = match export.abi {
-        Abi::Substrate => substrate(live, export.index, input, output)?,
+        Abi::Substrate => substrate(live, index, input, output)?,
         Abi::Input => {
             live.host().set_input(input);
-            values(live, export.index, &[], output)?
+            values(live, index, signature()?, &[], output)?
         }
-        Abi::Bytes => bytes(live, export, input, output)?,
-        Abi::Plain => plain(live, export.index, input, output)?,
-        Abi::Wasi => program(live, export.index, input, output)?,
+        Abi::Bytes => bytes(live, export, signature()?, input, output)?,
+        Abi::Plain => plain(live, index, signature()?, input, output)?,
+        Abi::Wasi => program(live, index, input, output)?,
         Abi::Typed | Abi::Codec => return Err(Error::FOREIGN_HANDLE),
     };
     outcome(ended)
+}
+
+#[inline(never)]
+fn with_options<L: Live>(
+    live: &mut L,
+    exports: &Exports,
+    export: ExportId,
+    input: &[u8],
+    output: &mut Vec<u8>,
+    options: CallOptions<'_>,
+) -> Result<Outcome> {
+    live.enforced_limits().check(&options)?;
+    if let Err(trap) = options.check_interrupt() {
+        return Ok(Outcome::Trapped(trap));
+    }
+    // SAFETY: dropping the guard leaves the call, while the options are lent.
+    unsafe { live.host().enter(options) };
+    let entered = Entered(live);
+    if entered.0.host().is_limited() {
+        entered.0.begin_limits()?;
+    }
+    by_convention(&mut *entered.0, exports, export, input, output)
 }
 
 /// The outcome of a call that returned or trapped.
@@ -140,32 +182,6 @@ pub fn outcome(ended: Result<(), Trap>) -> Result<Outcome> {
         }
         Err(trap) => Ok(Outcome::Trapped(trap)),
     }
-}
-
-/// The same with options of this call.
-///
-/// # Errors
-///
-/// Those of [`invoke`], and [`Error::LimitUnsupported`].
-pub fn invoke_with<L: Live>(
-    live: &mut L,
-    export: ExportId,
-    input: &[u8],
-    output: &mut Vec<u8>,
-    options: CallOptions<'_>,
-) -> Result<Outcome> {
-    live.enforced_limits().check(&options)?;
-    if let Err(trap) = options.check_interrupt() {
-        output.clear();
-        return Ok(Outcome::Trapped(trap));
-    }
-    // SAFETY: dropping the guard leaves the call, while the options are lent.
-    unsafe { live.host().enter(options) };
-    let entered = Entered(live);
-    if entered.0.host().is_limited() {
-        entered.0.begin_limits()?;
-    }
-    invoke(&mut *entered.0, export, input, output)
 }
 
 /// A call with options.
@@ -239,10 +255,10 @@ fn place<L: Live>(live: &mut L, input: &[u8], length: u32) -> Result<u32, HeapEr
 fn plain<L: Live>(
     live: &mut L,
     index: u32,
+    signature: &Signature,
     input: &[u8],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
-    let signature = live.signature(index).ok_or(Error::FOREIGN_HANDLE)?;
     let needed: usize = signature.params.iter().map(|ty| ty.size()).sum();
     if needed != input.len() {
         return Err(Error::WrongArguments(format!(
@@ -262,7 +278,7 @@ fn plain<L: Live>(
             }
         }
     }
-    values(live, index, &params, output)
+    values(live, index, signature, &params, output)
 }
 
 /// Runs a program of WASI. An exit with code 0 is a return. The output is what the program has
@@ -286,6 +302,7 @@ fn program<L: Live>(
 fn bytes<L: Live>(
     live: &mut L,
     export: ExportId,
+    signature: &Signature,
     input: &[u8],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
@@ -308,17 +325,17 @@ fn bytes<L: Live>(
         return Ok(Err(TrapKind::BadResult { claim: Some(claim) }.into()));
     };
     place.copy_from_slice(input);
-    values(live, export.index, &[Value::I32(start), size], output)
+    values(live, export.index, signature, &[Value::I32(start), size], output)
 }
 
 /// Calls with values; the results become the output.
 fn values<L: Live>(
     live: &mut L,
     index: u32,
+    signature: &Signature,
     params: &[Value],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
-    let signature = live.signature(index).ok_or(Error::FOREIGN_HANDLE)?;
     // Most have no result, and go without an allocation.
     if signature.results.is_empty() {
         return live.call_plain(index, params, &mut []);

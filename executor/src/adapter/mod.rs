@@ -8,11 +8,12 @@
 //! | [`LoadedGuest`], [`Exports`] | all that a loaded module keeps of guest, strategy and configuration |
 //! | [`LoadedModule`] | the [`Module`](crate::Module) of a backend, with the probe of its memory |
 //! | [`Fresh`] of [`Disposable`], [`Reused`] of [`Resident`] | a new instance for each call, or one that is reset in place |
+//! | [`Mapped`] of [`InPlace`] | a resident over whose memory the clean content is mapped |
 //! | [`MemoryClass`], [`CleanContent`] | content of clean memories, also after a start function |
 //! | [`HostState`], [`Heap`], [`Clock`] | the host's side of an instance: allocator, input, log, running call |
 //! | [`Stateful`], [`Snapshot`], [`CleanHost`] | saved and restored globals, tables and host's side |
-//! | [`HostCaller`], [`answer`] | calls of host functions |
-//! | [`invoke`], [`invoke_with`], [`EnforcedLimits`] | calls by every convention, with limits |
+//! | [`HostCaller`], [`answer`], [`wrap_host_function`] | calls of host functions |
+//! | [`invoke`], [`EnforcedLimits`] | calls by every convention, with limits |
 //! | [`RawFrame`], [`RawCall`] | the call of a raw reference, around the runtime's own calls |
 //! | [`admit`], [`admit_if`], [`admit_imports`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
 //! | [`CompiledCode`], [`ArtifactKey`], [`Scratch`] | compiled code, its file, and folders for such files |
@@ -25,10 +26,12 @@ mod content;
 mod driver;
 mod guest;
 mod live;
+mod mapped;
 mod module;
 mod raw;
 mod snapshot;
 mod stack;
+mod wrap;
 
 pub use crate::abi::ALLOCATOR;
 pub use crate::call::EnforcedLimits;
@@ -45,8 +48,10 @@ pub use calls::{HostCaller, answer};
 pub use content::{CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
 pub use guest::{LoadedGuest, admit_imports};
-pub use live::{Live, invoke, invoke_with, outcome};
+pub use live::{Live, invoke, outcome};
+pub use mapped::{InPlace, Mapped};
 pub use module::{LoadedModule, NO_ANSWER, mapping_in_words};
 pub use raw::{RawFrame, copy_output, unpack};
 pub use snapshot::{NOT_EXPORTED, Snapshot, Stateful};
 pub use stack::stack_end;
+pub use wrap::wrap_host_function;

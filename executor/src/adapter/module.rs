@@ -17,8 +17,10 @@ pub struct LoadedModule<S> {
     /// A place in memory that is part of any image of it.
     data: Option<u32>,
     probes: bool,
+    /// Why the probe fails.
+    wrong_mode: Option<&'static str>,
     shared: Arc<S>,
-    make: fn(&Arc<S>) -> Box<dyn Instance>,
+    make: fn(&Arc<S>, &Exports) -> Box<dyn Instance>,
     effective: EffectiveConfig,
 }
 
@@ -30,7 +32,9 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
         I: Disposable<Shared = S> + 'static,
         I::Kept: 'static,
     {
-        Self::new(guest, shared, effective, |shared| Box::new(Fresh::<I>::new(shared)))
+        Self::new(guest, shared, effective, |shared, exports| {
+            Box::new(Fresh::<I>::new(shared, exports))
+        })
     }
 
     /// A module with one instance, reset in place.
@@ -39,16 +43,16 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
     where
         I: Resident<Shared = S> + 'static,
     {
-        Self::new(guest, shared, effective, |shared| Box::new(Reused::<I>::new(shared)))
+        Self::new(guest, shared, effective, |shared, exports| {
+            Box::new(Reused::<I>::new(shared, exports))
+        })
     }
 
-    /// A module with instances of another kind.
-    #[must_use]
-    pub fn new(
+    fn new(
         guest: &LoadedGuest,
         shared: &Arc<S>,
         effective: EffectiveConfig,
-        make: fn(&Arc<S>) -> Box<dyn Instance>,
+        make: fn(&Arc<S>, &Exports) -> Box<dyn Instance>,
     ) -> Self {
         Self {
             engine: guest.engine,
@@ -56,6 +60,7 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
             exports: guest.exports.clone(),
             data: guest.guest.first_data_byte(),
             probes: false,
+            wrong_mode: None,
             shared: Arc::clone(shared),
             make,
             effective,
@@ -67,6 +72,13 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
     #[must_use]
     pub fn probing_memory(self) -> Self {
         Self { probes: true, ..self }
+    }
+
+    /// The same, where the mode in force is another one than the strategy's name or the engine
+    /// says, for this reason: the probe fails.
+    #[must_use]
+    pub fn in_wrong_mode(self, reason: Option<&'static str>) -> Self {
+        Self { wrong_mode: reason, ..self }
     }
 
     fn probe_memory(&self) -> Result<&'static str> {
@@ -88,10 +100,14 @@ impl<S: Send + Sync + 'static> Module for LoadedModule<S> {
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok((self.make)(&self.shared))
+        Ok((self.make)(&self.shared, &self.exports))
     }
 
     fn probe(&mut self) -> Result<()> {
+        if let Some(reason) = self.wrong_mode {
+            let (engine, strategy, reason) = (self.engine, self.strategy, reason.to_owned());
+            return Err(Error::WrongMode { engine, strategy, reason });
+        }
         if self.probes {
             let memory = self.probe_memory()?;
             self.effective = std::mem::take(&mut self.effective).with("memory", memory);

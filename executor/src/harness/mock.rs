@@ -2,7 +2,9 @@
 //! failures, and keeps a journal of the calls.
 
 use crate::abi::Abi;
+use crate::adapter::UNPREPARED;
 use crate::artifact::Artifact;
+use crate::call::{CallOptions, EnforcedLimits};
 use crate::config::{Config, EffectiveConfig};
 use crate::contract::{CallState, Engine, Execution, ExportId, Exports, Instance, Module};
 use crate::error::{Error, Result};
@@ -257,17 +259,21 @@ impl Instance for MockInstance {
         Ok(())
     }
 
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+    fn invoke(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: Option<CallOptions<'_>>,
+    ) -> Result<Outcome> {
         if self.state == CallState::Idle {
-            return Err(Error::Misuse("invoke without prepare"));
+            return Err(UNPREPARED);
         }
+        options.map_or(Ok(()), |options| EnforcedLimits::default().check(&options))?;
+        let own = self.exports.get(export.index).filter(|_| self.exports.has(export));
+        let name = own.map(|own| own.name.as_str()).ok_or(Error::FOREIGN_HANDLE)?;
         self.state = CallState::Used;
         let started = Instant::now();
-        let name = self
-            .exports
-            .get(export.index)
-            .map(|export| export.name.as_str())
-            .ok_or(Error::Misuse("the export handle is of another module"))?;
         let answer = (self.engine.behaviour)(&MockCall {
             export: name,
             input,

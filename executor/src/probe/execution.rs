@@ -42,35 +42,18 @@ struct Reload {
     frames: [(usize, Frame); 4],
 }
 
-const RELOADS: [Reload; 3] = [
-    Reload {
-        stores: 5,
-        frames: [
-            (80, frame::<80>),
-            (1360, frame::<1360>),
-            (3104, frame::<3104>),
-            (4400, frame::<4400>),
-        ],
-    },
-    Reload {
-        stores: 12,
-        frames: [
-            (208, frame::<208>),
-            (2064, frame::<2064>),
-            (2576, frame::<2576>),
-            (5792, frame::<5792>),
-        ],
-    },
-    Reload {
-        stores: 23,
-        frames: [
-            (528, frame::<528>),
-            (880, frame::<880>),
-            (3888, frame::<3888>),
-            (7664, frame::<7664>),
-        ],
-    },
-];
+/// Reloads by their stores, and the bytes of their frames.
+macro_rules! reloads {
+    ($($stores:literal: $($bytes:literal)*;)*) => {
+        [$(Reload { stores: $stores, frames: [$(($bytes, frame::<$bytes>)),*] }),*]
+    };
+}
+
+const RELOADS: [Reload; 3] = reloads! {
+    5: 80 1360 3104 4400;
+    12: 208 2064 2576 5792;
+    23: 528 880 3888 7664;
+};
 
 /// Goes on with the stack pointer at least `BYTES` further.
 #[inline(never)]
@@ -222,7 +205,7 @@ fn times_native(
         fastest[0] = fastest[0].min(started.elapsed());
         instance.prepare()?;
         let started = Instant::now();
-        let outcome = instance.invoke(export, &ROUNDS.to_le_bytes(), &mut output)?;
+        let outcome = instance.invoke(export, &ROUNDS.to_le_bytes(), &mut output, None)?;
         fastest[1] = fastest[1].min(started.elapsed());
         instance.finish()?;
         if outcome != Outcome::Returned || output != expected.to_le_bytes() {

@@ -1,11 +1,10 @@
 //! The compute kernel: one loop as the host's own code and as a guest.
 
 use crate::error::{Error, Result};
-use crate::guest::{GuestModule, HeapPages};
+use crate::guest::{GuestModule, HeapPages, Patch};
 use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection,
-    GlobalSection, GlobalType, Instruction, MemArg, MemorySection, MemoryType, Module as Encoded,
-    TypeSection, ValType,
+    BlockType, ConstExpr, ExportKind, Function, GlobalSection, GlobalType, MemArg, MemorySection,
+    MemoryType, SectionId, ValType,
 };
 
 /// Rounds of the loop in one call: a tenth of a millisecond or less of
@@ -47,109 +46,84 @@ pub(super) fn native(rounds: i32) -> i64 {
 /// The same loop as a guest. `stores` is how many stores a function in front of the
 /// kernel makes, which nobody calls: it moves the kernel's code on within its page.
 pub(super) fn guest(stores: usize) -> Result<GuestModule> {
-    GuestModule::new("kernel", &encode(stores).finish(), HeapPages::default())
-        .map_err(|error| Error::runtime("probe", "make the kernel")(error.to_string()))
+    let made = encode(stores)
+        .and_then(|wasm| Ok(GuestModule::new("kernel", &wasm, HeapPages::default())?));
+    made.map_err(|error| Error::runtime("probe", "make the kernel")(error.to_string()))
 }
 
-fn encode(stores: usize) -> Encoded {
+fn encode(stores: usize) -> Result<Vec<u8>> {
+    const I32: ValType = ValType::I32;
+    let mut patch = Patch::of(b"\0asm\x01\0\0\0")?;
+    let mut memories = MemorySection::new();
+    let (maximum, page_size_log2) = (None, None);
+    memories.memory(MemoryType {
+        minimum: 1,
+        maximum,
+        memory64: false,
+        shared: false,
+        page_size_log2,
+    });
+    patch.append(SectionId::Memory, &memories);
+    let mut globals = GlobalSection::new();
+    let heap_base = GlobalType { val_type: I32, mutable: false, shared: false };
+    globals.global(heap_base, &ConstExpr::i32_const(HEAP_BASE));
+    patch.append(SectionId::Global, &globals);
+    patch.export("__heap_base", ExportKind::Global, 0);
+    let ty = patch.ty(&[], &[]);
+    patch.function(ty, &in_front(stores));
+    let ty = patch.ty(&[I32], &[ValType::I64]);
+    let kernel = patch.function(ty, &kernel());
+    patch.export(EXPORT, ExportKind::Func, kernel);
+    let ty = patch.ty(&[I32; 2], &[ValType::I64]);
+    let packed = patch.function(ty, &packed(kernel));
+    patch.export(PACKED, ExportKind::Func, packed);
+    Ok(patch.finish()?)
+}
+
+fn kernel() -> Function {
     // Locals: 0 what is left, 1 the round as a wide number, then the lanes.
     let (left, round, first) = (0_u32, 1_u32, 2_u32);
     let lanes = first..first + LANES as u32;
-    let mut code = Function::new([(1 + LANES as u32, ValType::I64)]);
-    let mut put = |instruction: Instruction<'_>| {
-        code.instruction(&instruction);
-    };
+    let mut function = Function::new([(1 + LANES as u32, ValType::I64)]);
+    let mut code = function.instructions();
     for (number, lane) in lanes.clone().enumerate() {
-        put(Instruction::I64Const(number as i64));
-        put(Instruction::LocalSet(lane));
+        code.i64_const(number as i64).local_set(lane);
     }
-    put(Instruction::Loop(BlockType::Empty));
-    put(Instruction::LocalGet(left));
-    put(Instruction::I64ExtendI32S);
-    put(Instruction::LocalSet(round));
+    code.loop_(BlockType::Empty).local_get(left).i64_extend_i32_s().local_set(round);
     for lane in lanes.clone() {
-        put(Instruction::LocalGet(lane));
-        put(Instruction::I64Const(TURN));
-        put(Instruction::I64Rotl);
-        put(Instruction::LocalGet(round));
-        put(Instruction::I64Xor);
-        put(Instruction::I64Const(FACTOR));
-        put(Instruction::I64Mul);
-        put(Instruction::LocalSet(lane));
+        code.local_get(lane).i64_const(TURN).i64_rotl().local_get(round).i64_xor();
+        code.i64_const(FACTOR).i64_mul().local_set(lane);
     }
-    put(Instruction::LocalGet(left));
-    put(Instruction::I32Const(1));
-    put(Instruction::I32Sub);
-    put(Instruction::LocalTee(left));
-    put(Instruction::BrIf(0));
-    put(Instruction::End);
-    put(Instruction::I64Const(0));
+    code.local_get(left).i32_const(1).i32_sub().local_tee(left).br_if(0).end().i64_const(0);
     for lane in lanes {
-        put(Instruction::LocalGet(lane));
-        put(Instruction::I64Xor);
+        code.local_get(lane).i64_xor();
     }
-    put(Instruction::End);
-
-    let mut types = TypeSection::new();
-    types.ty().function([ValType::I32], [ValType::I64]);
-    types.ty().function([ValType::I32, ValType::I32], [ValType::I64]);
-    types.ty().function([], []);
-    let mut functions = FunctionSection::new();
-    functions.function(2).function(0).function(1);
-    let mut memories = MemorySection::new();
-    memories.memory(MemoryType {
-        minimum: 1,
-        maximum: None,
-        memory64: false,
-        shared: false,
-        page_size_log2: None,
-    });
-    let mut globals = GlobalSection::new();
-    let heap_base = GlobalType { val_type: ValType::I32, mutable: false, shared: false };
-    globals.global(heap_base, &ConstExpr::i32_const(HEAP_BASE));
-    let mut exports = ExportSection::new();
-    exports.export(EXPORT, ExportKind::Func, 1);
-    exports.export(PACKED, ExportKind::Func, 2);
-    exports.export("__heap_base", ExportKind::Global, 0);
-    let mut body = CodeSection::new();
-    body.function(&in_front(stores)).function(&code).function(&packed());
-    let mut module = Encoded::new();
-    module.section(&types).section(&functions).section(&memories).section(&globals);
-    module.section(&exports).section(&body);
-    module
+    code.end();
+    function
 }
 
 /// A function of so many stores.
 fn in_front(stores: usize) -> Function {
-    let mut code = Function::new([]);
+    let mut function = Function::new([]);
+    let mut code = function.instructions();
     for _ in 0..stores {
-        code.instruction(&Instruction::I32Const(SCRATCH));
-        code.instruction(&Instruction::I32Const(0));
-        code.instruction(&Instruction::I32Store(MemArg { offset: 0, align: 2, memory_index: 0 }));
+        code.i32_const(SCRATCH).i32_const(0).i32_store(place(2));
     }
-    code.instruction(&Instruction::End);
-    code
+    code.end();
+    function
 }
 
 /// Takes the rounds from the input, and puts the result in its place: the
 /// smallest allocation has room for both.
-fn packed() -> Function {
-    let mut code = Function::new([]);
-    let pointer = Instruction::LocalGet(0);
-    let place = |align| MemArg { offset: 0, align, memory_index: 0 };
-    for instruction in [
-        pointer.clone(),
-        pointer.clone(),
-        Instruction::I32Load(place(2)),
-        Instruction::Call(1),
-        Instruction::I64Store(place(3)),
-        pointer,
-        Instruction::I64ExtendI32U,
-        Instruction::I64Const(8 << 32),
-        Instruction::I64Or,
-        Instruction::End,
-    ] {
-        code.instruction(&instruction);
-    }
-    code
+fn packed(kernel: u32) -> Function {
+    let mut function = Function::new([]);
+    let mut code = function.instructions();
+    code.local_get(0).local_get(0).i32_load(place(2)).call(kernel).i64_store(place(3));
+    code.local_get(0).i64_extend_i32_u().i64_const(8 << 32).i64_or().end();
+    function
+}
+
+/// Bytes that are aligned to this power of two, where an address says.
+fn place(align: u32) -> MemArg {
+    MemArg { offset: 0, align, memory_index: 0 }
 }

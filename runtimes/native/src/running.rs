@@ -9,7 +9,7 @@ use touchstone_executor::adapter::{
 };
 use touchstone_executor::guest::{MemoryLimits, WASM_PAGE, imports};
 use touchstone_executor::memory::{Memory, ResetterMut};
-use touchstone_executor::{Error, Result, Signature, Trap, TrapKind, Value};
+use touchstone_executor::{Error, Result, Trap, TrapKind, Value};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
@@ -248,9 +248,5 @@ impl Live for Running {
     /// Native code cannot be stopped; a deadline of the configuration is checked after the call.
     fn enforced_limits(&self) -> EnforcedLimits {
         EnforcedLimits { pages: true, ..EnforcedLimits::default() }
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.guest.exports.signature(index)
     }
 }

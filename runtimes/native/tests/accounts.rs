@@ -136,7 +136,10 @@ fn the_answer_lies_in_the_block_of_the_input() {
             let export = module.export(&format!("{codec}_full"), Abi::Substrate).unwrap();
             instance.prepare().unwrap();
             let mut found = Vec::new();
-            assert_eq!(instance.invoke(export, &input, &mut found).unwrap(), Outcome::Returned);
+            assert_eq!(
+                instance.invoke(export, &input, &mut found, None).unwrap(),
+                Outcome::Returned
+            );
             assert_eq!(found, output, "{codec}");
             let memory = instance.memory().unwrap();
             let places = memory.windows(output.len()).filter(|place| *place == output).count();

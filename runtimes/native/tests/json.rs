@@ -66,7 +66,7 @@ fn a_block_that_was_handed_over_is_free_again() {
         instance.prepare().unwrap();
         let mut size = 0;
         for call in 0..1000 {
-            let outcome = instance.invoke(export, BIG, &mut Vec::new()).unwrap();
+            let outcome = instance.invoke(export, BIG, &mut Vec::new(), None).unwrap();
             assert_eq!(outcome, Outcome::Returned);
             let now = instance.memory().unwrap().len();
             assert!(call == 0 || now == size, "{size} bytes became {now}");

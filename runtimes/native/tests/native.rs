@@ -119,7 +119,10 @@ fn the_memory_is_written_where_the_module_would_write_it() {
         let input = [&address.to_le_bytes()[..], &[0xa5]].concat();
         instance.prepare().unwrap();
         let clean = instance.memory().unwrap().to_vec();
-        assert_eq!(instance.invoke(poke, &input, &mut Vec::new()).unwrap(), Outcome::Returned);
+        assert_eq!(
+            instance.invoke(poke, &input, &mut Vec::new(), None).unwrap(),
+            Outcome::Returned
+        );
         assert_eq!(instance.memory().unwrap()[address as usize], 0xa5);
         instance.finish().unwrap();
         instance.prepare().unwrap();
@@ -215,7 +218,10 @@ fn what_a_guest_allocates_lies_in_its_memory() {
         let input = [1_u32.to_le_bytes(), 70_000_u32.to_le_bytes()].concat();
         instance.prepare().unwrap();
         let clean = instance.memory().unwrap().to_vec();
-        assert_eq!(instance.invoke(export, &input, &mut Vec::new()).unwrap(), Outcome::Returned);
+        assert_eq!(
+            instance.invoke(export, &input, &mut Vec::new(), None).unwrap(),
+            Outcome::Returned
+        );
         let memory = instance.memory().unwrap();
         let written = memory.iter().zip(&clean).filter(|(now, before)| now != before).count();
         // A byte of 256 is written as zero.
@@ -256,7 +262,7 @@ fn growth_ends_at_the_limit_of_the_call() {
             let limits = Limits { pages: limit, ..Limits::default() };
             let options = CallOptions { limits, ..CallOptions::default() };
             instance.prepare().unwrap();
-            let outcome = instance.invoke_with(export, &input, &mut Vec::new(), options).unwrap();
+            let outcome = instance.invoke(export, &input, &mut Vec::new(), Some(options)).unwrap();
             assert_eq!(outcome == Outcome::Returned, grows, "{strategy} {limit:?} {outcome:?}");
             instance.finish().unwrap();
         }
@@ -278,7 +284,7 @@ fn limits_that_native_code_cannot_keep_are_refused() {
         CallOptions { interrupt: Some(InterruptHandle::new()), ..CallOptions::default() },
     ] {
         instance.prepare().unwrap();
-        let refused = instance.invoke_with(export, b"", &mut Vec::new(), options);
+        let refused = instance.invoke(export, b"", &mut Vec::new(), Some(options));
         assert!(matches!(refused, Err(Error::LimitUnsupported { .. })), "{refused:?}");
         instance.finish().unwrap();
     }

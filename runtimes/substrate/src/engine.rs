@@ -86,9 +86,6 @@ impl MeasuredEngine for Substrate {
 
     /// Compiled and loaded in one step, as Substrate's nodes do it.
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) {
-            return Ok(None);
-        }
         let heap = settings::heap(guest);
         let settings = settings::settings(call.strategy, heap, call.config)?;
         let blob = code::blob(guest.wasm())?;

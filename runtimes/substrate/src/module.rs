@@ -95,14 +95,21 @@ impl Instance for Calling {
         Ok(())
     }
 
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
+    /// No limit can be kept; a context, which none of the four host functions asks for, is ignored.
+    fn invoke(
+        &mut self,
+        export: ExportId,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        options: Option<CallOptions<'_>>,
+    ) -> Result<Outcome> {
         output.clear();
         if !self.prepared {
             return Err(UNPREPARED);
         }
-        let (Abi::Substrate, Some(function)) = (export.abi, self.exports.get(export.index)) else {
-            return Err(Error::FOREIGN_HANDLE);
-        };
+        let own = self.exports.get(export.index).filter(|_| self.exports.has(export));
+        let function = own.ok_or(Error::FOREIGN_HANDLE)?;
+        options.map_or(Ok(()), |options| EnforcedLimits::default().check(&options))?;
         // The executor would cut the length off.
         if u32::try_from(input.len()).is_err() {
             let reason = "it is larger than 4 GiB".to_owned();
@@ -118,18 +125,6 @@ impl Instance for Calling {
             }
             Err(error) => trap::sort(error).map(Outcome::Trapped),
         }
-    }
-
-    /// No limit can be kept; a context, which none of the four host functions asks for, is ignored.
-    fn invoke_with(
-        &mut self,
-        export: ExportId,
-        input: &[u8],
-        output: &mut Vec<u8>,
-        options: CallOptions<'_>,
-    ) -> Result<Outcome> {
-        EnforcedLimits::default().check(&options)?;
-        self.invoke(export, input, output)
     }
 
     fn finish(&mut self) -> Result<()> {

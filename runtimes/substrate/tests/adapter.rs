@@ -161,17 +161,16 @@ fn misuse_is_named() {
         if prepare {
             instance.prepare().unwrap();
         }
-        let result = instance.invoke(export, b"", output);
+        let result = instance.invoke(export, b"", output, None);
         instance.finish().unwrap();
         assert!(instance.memory().is_none());
         result
     };
     assert_eq!(invoke(true, empty).unwrap(), Outcome::Returned);
-    for (prepare, export) in [
-        (false, empty),
-        (true, ExportId::new(999, Abi::Substrate)),
-        (true, ExportId::new(empty.index, Abi::Plain)),
-    ] {
+    let other = load(&guest, supported()[0], &Config::default()).unwrap();
+    for (prepare, export) in
+        [(false, empty), (true, other.export("empty", Abi::Substrate).unwrap())]
+    {
         assert!(matches!(invoke(prepare, export), Err(Error::Misuse(_))));
     }
 }
@@ -299,7 +298,7 @@ fn calls_have_no_limits() {
         CallOptions { interrupt: Some(InterruptHandle::new()), ..CallOptions::default() },
     ] {
         instance.prepare().unwrap();
-        let refused = instance.invoke_with(empty, b"", &mut Vec::new(), options);
+        let refused = instance.invoke(empty, b"", &mut Vec::new(), Some(options));
         assert!(matches!(refused, Err(Error::LimitUnsupported { .. })), "{refused:?}");
         instance.finish().unwrap();
     }
@@ -307,6 +306,6 @@ fn calls_have_no_limits() {
     let mut value = 0_u32;
     let context = Some(Context::new(&mut value));
     let options = CallOptions { context, ..CallOptions::default() };
-    let outcome = instance.invoke_with(empty, b"", &mut Vec::new(), options).unwrap();
+    let outcome = instance.invoke(empty, b"", &mut Vec::new(), Some(options)).unwrap();
     assert_eq!(outcome, Outcome::Returned);
 }

@@ -4,9 +4,7 @@ use crate::ID;
 use std::sync::Arc;
 use touchstone_executor::adapter::{self, Disposable, HostCaller, HostState, Live, LoadedGuest};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::{
-    Error, HostFunction, Reference, Result, Signature, Trap, TrapKind, Value,
-};
+use touchstone_executor::{Error, HostFunction, Reference, Result, Trap, TrapKind, Value};
 use wasmi::errors::{ErrorKind, HostError, InstantiationError::ElementSegmentDoesNotFit};
 use wasmi::{Caller, Extern, F32, F64, Func, FuncType, Instance, Memory, Nullable, Store};
 use wasmi::{TrapCode as Code, Val};
@@ -70,10 +68,6 @@ impl Live for LiveInstance {
         }
         results.iter_mut().zip(&values).for_each(|(result, value)| *result = from_wasmi(value));
         Ok(Ok(()))
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.guest.exports.signature(index)
     }
 }
 

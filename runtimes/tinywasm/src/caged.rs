@@ -142,19 +142,6 @@ impl Caged {
         Some((memory, &mut host.state))
     }
 
-    /// The memory to look at.
-    pub(crate) fn memory(&self) -> Option<&[u8]> {
-        let (memory, base) = self.host.as_ref()?.memory.as_ref()?;
-        let size = memory.len(&self.store).ok()?;
-        // SAFETY: as above; whoever writes needs `&mut self`.
-        Some(unsafe { bytes(*base, size) })
-    }
-
-    /// Where the memory starts, also one without a page.
-    pub(crate) fn base(&self) -> Option<*mut u8> {
-        self.host.as_ref()?.memory.map(|(_, base)| base)
-    }
-
     pub(crate) fn grow_memory(&mut self, pages: u32) -> bool {
         let memory = self.host.as_ref().and_then(|host| host.memory);
         memory.is_some_and(|(memory, _)| grow_by_host(memory, &mut self.store, pages, self.largest))

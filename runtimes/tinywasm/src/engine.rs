@@ -127,9 +127,6 @@ impl Engine for TinyWasm {
 
 impl MeasuredEngine for TinyWasm {
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) {
-            return Ok(None);
-        }
         raw::caller(guest, call)
     }
 

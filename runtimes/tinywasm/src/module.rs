@@ -3,11 +3,10 @@
 use crate::engine::settings;
 use crate::imports::Imports;
 use crate::memory::{Made, backend};
-use crate::reuse::ReusedInstance;
 use crate::running::Running;
 use std::sync::Arc;
 use tinywasm::Engine;
-use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, MemoryClass};
+use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, Mapped, MemoryClass};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::{
     InitialContent, KEEP_RESIDENT, MemoryPool, MemoryTemplate, ResetMethod, pagemap_scan_available,
@@ -62,7 +61,7 @@ pub(crate) fn load(
     let effective = describe(&shared);
     let loaded = match strategy.instance {
         InstanceFrom::Reuse => {
-            LoadedModule::reused::<ReusedInstance>(&shared.guest, &shared, effective)
+            LoadedModule::reused::<Mapped<Running>>(&shared.guest, &shared, effective)
         }
         _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
     };

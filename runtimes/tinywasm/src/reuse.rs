@@ -2,66 +2,35 @@
 
 use crate::engine::ID;
 use crate::module::ModuleData;
-use crate::running::{Kept, Running};
-use std::sync::Arc;
+use crate::running::Running;
 use tinywasm::types::WasmValue;
 use tinywasm::{Global, Table};
-use touchstone_executor::adapter::{Live, NOT_EXPORTED, Resident, Snapshot, Stateful};
-use touchstone_executor::memory::{Resetter, ResetterMut};
+use touchstone_executor::adapter::{
+    CleanContent, InPlace, Live, LoadedGuest, NOT_EXPORTED, Stateful,
+};
+use touchstone_executor::memory::Resetter;
 use touchstone_executor::{Error, Result};
 
-/// An instance with its clean state.
-pub(crate) struct ReusedInstance {
-    /// Dropped before the instance, which has its memory.
-    resetter: Option<Resetter>,
-    running: Running,
-    snapshot: Snapshot<Running>,
-}
-
-impl Resident for ReusedInstance {
-    type Shared = ModuleData;
-    type Live = Running;
-
-    fn new(shared: &Arc<ModuleData>) -> Result<Self> {
-        let mut running = Running::instantiate(shared, Kept::new(shared))?;
-        let snapshot = Snapshot::take(&mut running, shared.guest.info())?;
-        let template = running.caged.memory().map(|memory| shared.content.template(ID, memory));
-        let mut resetter = None;
-        if let (Some(template), Some(base)) = (template.transpose()?, running.caged.base()) {
-            // SAFETY: the memory comes from a pool without a template: page-aligned, private, of
-            // the template's size, and only this instance has it; no slice of it is alive. All that
-            // is not zero in it is part of the content. It is dropped after the resetter, and not
-            // written any more then.
-            resetter = Some(unsafe { template.install(base) }?);
-        }
-        Ok(Self { resetter, running, snapshot })
+// SAFETY: the memory comes from a pool without a template: page-aligned, private, at its place
+// until the store is dropped with the instance, which alone has it.
+unsafe impl InPlace for Running {
+    fn parts(shared: &ModuleData) -> (&LoadedGuest, &CleanContent) {
+        (&shared.guest, &shared.content)
     }
 
-    fn live(&mut self) -> &mut Running {
-        &mut self.running
-    }
-
-    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
-        self.resetter.as_mut().map(|resetter| work(resetter.into()))
-    }
-
-    fn reset(&mut self) -> Result<bool> {
+    fn reset_memory(&mut self, size: usize, resetter: Option<&mut Resetter>) -> Result<bool> {
         // A call that panicked has left its host behind.
-        if self.running.caged.host().is_none() {
+        if self.caged.host().is_none() {
             return Ok(false);
         }
-        if let Some(resetter) = &mut self.resetter {
-            let (first, open) = (resetter.template().size(), self.running.memory().len());
-            // SAFETY: the instance is not running, and `&mut self` keeps it so; the slice above is
-            // not used any more. The mapping is open up to the memory's size: it was opened before
-            // the memory had that size. Whoever grows it again finds zeros.
-            unsafe { resetter.reset(open) }?;
-            // The rest stays open: tinywasm compares with the size.
-            if open != first && !self.running.caged.shrink_memory(first) {
-                return Ok(false);
-            }
-        }
-        self.snapshot.restore(&mut self.running)
+        let open = self.memory().len();
+        let Some(resetter) = resetter else { return Ok(open == size) };
+        // SAFETY: nothing runs, and no slice of the memory is alive. The mapping is open up to the
+        // memory's size: it was opened before the memory had that size. Whoever grows it again
+        // finds zeros.
+        unsafe { resetter.reset(open) }?;
+        // The rest stays open: tinywasm compares with the size.
+        Ok(open == size || self.caged.shrink_memory(size))
     }
 }
 

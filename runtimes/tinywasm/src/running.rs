@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tinywasm::types::{ExternRef, FuncRef, WasmValue};
 use tinywasm::{Engine, Function};
 use touchstone_executor::adapter::{Disposable, EnforcedLimits, HostState, Live};
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Reference, Result, Trap, Value};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
@@ -141,10 +141,6 @@ impl Live for Running {
 
     fn end_limits(&mut self) {
         self.caged.end_limits();
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.guest.exports.signature(index)
     }
 }
 

@@ -45,7 +45,7 @@ fn call(
     let export = module.export(export.0, export.1)?;
     let mut output = Vec::new();
     instance.prepare()?;
-    let outcome = instance.invoke_with(export, input, &mut output, options);
+    let outcome = instance.invoke(export, input, &mut output, Some(options));
     instance.finish()?;
     Ok(match outcome? {
         Outcome::Returned => Ok(output),

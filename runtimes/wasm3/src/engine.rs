@@ -1,12 +1,9 @@
 //! The two engines.
 
 use crate::blocks;
-use crate::fresh::FreshModule;
 use crate::machine::{Environment, layout};
 use crate::module::{self, Program, SharedModule};
 use crate::raw;
-use crate::recipe::Recipe;
-use crate::reuse::ReuseModule;
 use std::sync::Arc;
 use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, loaded};
 use touchstone_executor::guest::GuestModule;
@@ -108,15 +105,7 @@ impl Engine for Wasm3 {
         admit(self, strategy, guest, config)?;
         let program: &Arc<Program> = artifact.open(self, guest, strategy, config)?;
         let shared = SharedModule::new(program, guest, strategy, config)?;
-        if strategy.instance == InstanceFrom::Interpreted {
-            return loaded(strategy, config, Box::new(FreshModule::new(shared, None)));
-        }
-        let recipe = Recipe::new(&shared, strategy)?;
-        let module: Box<dyn Module> = match strategy.instance {
-            InstanceFrom::Reuse => Box::new(ReuseModule::new(shared, recipe)),
-            _ => Box::new(FreshModule::new(shared, Some(recipe))),
-        };
-        loaded(strategy, config, module)
+        loaded(strategy, config, Box::new(shared.loaded()))
     }
 }
 
@@ -126,9 +115,6 @@ impl MeasuredEngine for Wasm3 {
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) {
-            return Ok(None);
-        }
         raw::caller(self.id(), self.eager, guest, call)
     }
 

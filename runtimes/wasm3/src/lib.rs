@@ -11,11 +11,9 @@
 
 mod blocks;
 mod engine;
-mod fresh;
 mod machine;
 mod module;
 mod raw;
-mod recipe;
 mod reuse;
 mod rewrite;
 

@@ -1,10 +1,12 @@
 //! A guest made ready for Wasm3, and what all instances of a loaded one share.
 
 use crate::blocks;
+use crate::machine::Machine;
+use crate::reuse::SavedMachine;
 use crate::rewrite::{Added, Changes, Rewritten, rewrite};
 use std::ffi::CString;
 use std::sync::Arc;
-use touchstone_executor::adapter::LoadedGuest;
+use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
 use touchstone_executor::guest::{GuestModule, ModuleInfo, Segment};
 use touchstone_executor::{Config, EffectiveConfig, InstanceFrom, Result, Strategy};
 
@@ -90,6 +92,8 @@ pub(crate) fn prepare(
 pub(crate) struct SharedModule {
     pub(crate) program: Arc<Program>,
     pub(crate) guest: LoadedGuest,
+    /// Of Touchstone's memories, where they are lent.
+    pub(crate) content: CleanContent,
 }
 
 impl SharedModule {
@@ -99,17 +103,32 @@ impl SharedModule {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Arc<Self>> {
+        let content = match lends(strategy) {
+            true => CleanContent::of(guest, strategy)?,
+            false => CleanContent::unknown(strategy),
+        };
         let guest = LoadedGuest::new(program.engine, guest, strategy, config)?;
-        Ok(Arc::new(Self { program: Arc::clone(program), guest }))
+        Ok(Arc::new(Self { program: Arc::clone(program), guest, content }))
     }
 
     pub(crate) fn info(&self) -> &ModuleInfo {
         self.guest.info()
     }
 
-    /// The settings of every strategy.
-    pub(crate) fn effective(&self) -> EffectiveConfig {
-        EffectiveConfig::new()
+    /// The module under its strategy.
+    pub(crate) fn loaded(self: &Arc<Self>) -> LoadedModule<Self> {
+        let strategy = self.guest.strategy;
+        let (guest, effective) = (&self.guest, self.effective());
+        let loaded = match strategy.instance {
+            InstanceFrom::Reuse => LoadedModule::reused::<SavedMachine>(guest, self, effective),
+            _ => LoadedModule::fresh::<Machine>(guest, self, effective),
+        };
+        if lends(strategy) { loaded.probing_memory() } else { loaded }
+    }
+
+    fn effective(&self) -> EffectiveConfig {
+        let (info, strategy) = (self.info(), self.guest.strategy);
+        let effective = EffectiveConfig::new()
             .with("execution", "interpreted")
             .with(
                 "compilation to Wasm3's code",
@@ -143,6 +162,28 @@ impl SharedModule {
                 } else {
                     "left to the C compiler's optimiser"
                 },
-            )
+            );
+        let instance = match strategy.instance {
+            InstanceFrom::Reuse => {
+                let (globals, tables) = (self.program.globals.len(), self.program.tables);
+                format!("one, reset in place: {globals} globals, {tables} tables")
+            }
+            _ => "new runtime each call; the module is parsed, linked and compiled again for it, \
+                  because Wasm3 loads a parsed module once"
+                .to_owned(),
+        };
+        let effective = effective.with("instance", instance);
+        if !lends(strategy) {
+            return effective
+                .with("memory", "Wasm3's own, allocated and zeroed by it for each call")
+                .with("reset", "everything is dropped but code pages and function types")
+                .with("grown memory", "dropped with the instance");
+        }
+        let grown = if info.grows_memory {
+            "memory.grow is a call to the host; the grown part is made zero and stays mapped"
+        } else {
+            "grown only by the host; the grown part is made zero and stays mapped"
+        };
+        self.content.describe(info, effective).with("grown memory", grown)
     }
 }

@@ -1,56 +1,70 @@
-//! `instance_reuse…`: one instance, reset in place, in a memory of Touchstone's.
+//! Machines that exist for one call, and one that is reset in place.
 
 use crate::machine::{Environment, Lent, Machine};
 use crate::module::SharedModule;
-use crate::recipe::Recipe;
 use std::sync::Arc;
-use touchstone_executor::adapter::{Resident, Reused};
+use touchstone_executor::Result;
+use touchstone_executor::adapter::{Disposable, Resident};
 use touchstone_executor::memory::ResetterMut;
-use touchstone_executor::{Abi, EffectiveConfig, ExportId, Instance, Module, Result};
 
-/// A module whose instances are reset in place.
-pub(crate) struct ReuseModule(Arc<ReusedParts>);
+impl Disposable for Machine {
+    type Shared = SharedModule;
+    /// A lent memory is clean.
+    type Kept = (Environment, Option<Lent>);
 
-/// The parts of instances.
-struct ReusedParts {
-    shared: Arc<SharedModule>,
-    recipe: Recipe,
-}
+    fn new(shared: &Arc<SharedModule>, kept: Option<Self::Kept>) -> Result<Self> {
+        let program = &shared.program;
+        let (environment, lent) = match kept {
+            Some(kept) => kept,
+            None => (Environment::new(program.engine)?, None),
+        };
+        let mut machine = Self::new(environment, shared)?;
+        if let Some(template) = shared.content.known() {
+            let lent = match lent {
+                Some(lent) => lent,
+                None => {
+                    let mut lent = Lent::new(template, program.largest)?;
+                    // By the driver.
+                    lent.resetter().note_threads();
+                    lent
+                }
+            };
+            machine.lend(lent)?;
+        }
+        machine.start()?;
+        Ok(machine)
+    }
 
-impl ReuseModule {
-    pub(crate) fn new(shared: Arc<SharedModule>, recipe: Recipe) -> Self {
-        Self(Arc::new(ReusedParts { shared, recipe }))
+    /// A memory that cannot be cleaned is dropped.
+    fn into_kept(self) -> Self::Kept {
+        let (environment, lent) = self.into_parts();
+        let clean = lent.and_then(|mut lent| lent.clean().is_ok().then_some(lent));
+        (environment, clean)
     }
 }
 
 /// A clean instance with its state saved.
-struct SavedMachine(Machine);
+pub(crate) struct SavedMachine(Machine);
 
 impl Resident for SavedMachine {
-    type Shared = ReusedParts;
+    type Shared = SharedModule;
     type Live = Machine;
 
-    fn new(made: &Arc<ReusedParts>) -> Result<Self> {
-        let ReusedParts { shared, recipe } = &**made;
-        let program = &shared.program;
+    fn new(shared: &Arc<SharedModule>) -> Result<Self> {
+        let (program, content) = (&shared.program, &shared.content);
         let mut machine = Machine::new(Environment::new(program.engine)?, shared)?;
-        let template = match &recipe.template {
+        let template = match content.known() {
             // Such a module has no start function.
             Some(template) => Some(template.clone()),
             None => {
                 machine.start()?;
-                match shared.info().memory {
-                    Some(_) => Some(recipe.capture(machine.bytes())?),
-                    None => None,
-                }
+                let memory = shared.guest.info().memory;
+                memory.map(|_| content.template(program.engine, machine.bytes())).transpose()?
             }
         };
         if let Some(template) = template {
             machine.lend(Lent::new(&template, program.largest)?)?;
-            // A shared template is probed with the module.
-            if recipe.template.is_none() {
-                recipe.check(shared, &template, machine.bytes())?;
-            }
+            content.check(&shared.guest, &template, machine.bytes().as_ptr() as usize)?;
         }
         machine.save()?;
         Ok(Self(machine))
@@ -74,33 +88,5 @@ impl Resident for SavedMachine {
 
     fn trim(&mut self) -> Result<()> {
         self.0.trim()
-    }
-}
-
-impl Module for ReuseModule {
-    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.0.shared.guest.exports.find(name, abi)
-    }
-
-    fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        Ok(Box::new(Reused::<SavedMachine>::new(&self.0)))
-    }
-
-    /// Probes the memory of an instance.
-    fn probe(&mut self) -> Result<()> {
-        let SavedMachine(mut machine) = SavedMachine::new(&self.0)?;
-        self.0.recipe.probe(&self.0.shared, machine.bytes())
-    }
-
-    fn effective(&self) -> EffectiveConfig {
-        let info = self.0.shared.info();
-        let tables = if info.writes_tables { info.tables.len() } else { 0 };
-        let globals = info.mutable_globals.len();
-        let effective = self
-            .0
-            .shared
-            .effective()
-            .with("instance", format!("one, reset in place: {globals} globals, {tables} tables"));
-        self.0.recipe.describe(&self.0.shared, effective)
     }
 }

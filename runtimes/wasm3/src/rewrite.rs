@@ -14,11 +14,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::CString;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{
-    Body, GuestModule, MEMORY, MemoryLimits, Patch, Rewrite, is_bulk,
-};
+use touchstone_executor::guest::{Check, GuestModule, HostCalls, MEMORY, MemoryLimits, Patch};
 use wasm_encoder::{EntityType, ExportKind, ExportSection, ImportSection, SectionId, ValType};
-use wasmparser::Operator;
 
 /// Module part of every import's name.
 pub(crate) const HOST: &std::ffi::CStr = c"h";
@@ -75,7 +72,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         imports.import(host, &format!("i{index}"), EntityType::Function(*ty));
     }
     patch.replace(SectionId::Import, &imports);
-    let mut calls = Calls { grow: None, clock: None };
+    let mut calls = HostCalls::default();
     let mut added = Vec::new();
     // Without types there are no functions that could call them.
     if !patch.layout().types.is_empty() {
@@ -86,7 +83,10 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         let (name, i32) = (format!("i{index}"), [ValType::I32]);
         match kind {
             Added::Grow => calls.grow = Some(patch.import(host, &name, &i32, &i32)),
-            Added::Clock => calls.clock = Some(patch.import(host, &name, &[], &[])),
+            Added::Clock => {
+                let function = patch.import(host, &name, &[], &[]);
+                calls.check = Some(Check { function, period: 1 });
+            }
         }
     }
     let (exports, functions) = exports(guest, &patch);
@@ -96,7 +96,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     }
     // Wasm3 would only look through names.
     patch.remove(SectionId::Custom);
-    patch.rewrite(&mut calls)?;
+    patch.call_host(calls)?;
     Ok(Rewritten { wasm: patch.finish()?, functions, added })
 }
 
@@ -121,39 +121,6 @@ fn exports(guest: &GuestModule, patch: &Patch<'_>) -> (ExportSection, Vec<CStrin
         exports.export(MEMORY, ExportKind::Memory, 0);
     }
     (exports, functions)
-}
-
-/// Calls of the host: the indices of the added imports.
-struct Calls {
-    grow: Option<u32>,
-    clock: Option<u32>,
-}
-
-impl Rewrite for Calls {
-    fn enter(&mut self, body: &mut Body<'_>) {
-        if let Some(clock) = self.clock {
-            body.code().call(clock);
-        }
-    }
-
-    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
-        match (operator, self.grow, self.clock) {
-            (Operator::MemoryGrow { .. }, Some(grow), _) => {
-                body.code().call(grow);
-                true
-            }
-            (Operator::Loop { .. }, _, Some(clock)) => {
-                body.keep(operator);
-                body.code().call(clock);
-                true
-            }
-            (_, _, Some(clock)) if is_bulk(operator) => {
-                body.code().call(clock);
-                false
-            }
-            _ => false,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -276,9 +276,10 @@ fn after_a_function_that_cannot_be_compiled_nothing_runs_before_the_next_call() 
         let (mut instance, mut output) = (module.new_instance().unwrap(), Vec::new());
         for _ in 0..3 {
             instance.prepare().unwrap();
-            assert!(instance.invoke(f, b"", &mut output).is_err(), "{strategy}");
+            assert!(instance.invoke(f, b"", &mut output, None).is_err(), "{strategy}");
             for export in [f, fine] {
-                let error = instance.invoke(export, b"", &mut output).unwrap_err().to_string();
+                let error =
+                    instance.invoke(export, b"", &mut output, None).unwrap_err().to_string();
                 assert!(error.contains("prepare another call"), "{strategy}: {error}");
             }
             instance.finish().unwrap();

@@ -2,9 +2,8 @@
 
 use crate::api::{self, RunMode};
 use crate::code::{COMPILER, Code, LEVEL, changes};
-use crate::module::WasmEdgeModule;
 use crate::rewrite::{Rewritten, rewrite};
-use crate::{raw, signals};
+use crate::{module, raw, signals};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::adapter::{
@@ -186,7 +185,7 @@ impl Engine for WasmEdge {
         let code: &Code = artifact.open(self, guest, strategy, config)?;
         let (engine, claimed) = (self.id(), self.execution());
         let mode = self.mode.run_mode();
-        let module = WasmEdgeModule::new(engine, claimed, mode, guest, code, strategy, config)?;
+        let module = module::load(engine, claimed, mode, guest, code, strategy, config)?;
         loaded(strategy, config, Box::new(module))
     }
 }
@@ -212,9 +211,6 @@ impl MeasuredEngine for WasmEdge {
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) {
-            return Ok(None);
-        }
         api::log_off();
         raw::caller(self.id(), self.mode == Mode::Compiled, guest, call)
     }

@@ -12,7 +12,6 @@
 mod api;
 mod code;
 mod engine;
-mod fresh;
 mod host;
 mod module;
 mod raw;

@@ -17,10 +17,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{self, ADDED, Body, GuestModule, MEMORY, Patch, Rewrite, is_bulk};
+use touchstone_executor::guest::{self, ADDED, Check, GuestModule, HostCalls, MEMORY, Patch};
 use wasm_encoder::{
-    BlockType, ConstExpr, EntityType, ExportKind, ExportSection, Function, ImportSection,
-    SectionId, ValType,
+    EntityType, ExportKind, ExportSection, Function, ImportSection, SectionId, ValType,
 };
 use wasmparser::{
     BinaryReaderError, ElementItems, ElementKind, ExternalKind, Operator, OperatorsReader, Parser,
@@ -31,9 +30,6 @@ use wasmparser::{
 pub(crate) const HOST: &str = "host";
 /// Functions and turns of loops between two looks at the clock.
 const SLICE: i32 = 10_000;
-/// How many of these an instruction counts as that may write all of a memory or table: the host
-/// looks at the clock before each.
-const BULK: i32 = SLICE;
 
 /// Changes that a strategy and a configuration need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,18 +81,17 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     };
     let mut patch = Patch::of(&wasm)?;
     patch.replace(SectionId::Import, &imports(guest, &patch, changes));
-    let mut counting = Counting { grow: None, clock: None };
+    let mut calls = HostCalls::default();
     for (name, kind) in (info.imports.len()..).zip(&added) {
         let name = name.to_string();
         match kind {
             Added::Clock => {
-                let clock = patch.import(HOST, &name, &[], &[]);
-                let left = patch.global(ValType::I32, &ConstExpr::i32_const(SLICE));
-                counting.clock = Some((clock, left));
+                let function = patch.import(HOST, &name, &[], &[]);
+                calls.check = Some(Check { function, period: SLICE });
             }
             Added::Grow => {
                 let i32 = [ValType::I32];
-                counting.grow = Some(patch.import(HOST, &name, &i32, &i32));
+                calls.grow = Some(patch.import(HOST, &name, &i32, &i32));
             }
         }
     }
@@ -122,7 +117,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     }
     // WasmEdge would only carry custom sections along.
     patch.remove(SectionId::Custom);
-    patch.rewrite(&mut counting)?;
+    patch.call_host(calls)?;
     Ok(Rewritten { wasm: patch.finish()?, added, has_start: start.is_some() })
 }
 
@@ -219,48 +214,6 @@ fn references(
         }
     }
     Ok(())
-}
-
-/// Calls of the host, and the countdown between looks at the clock.
-struct Counting {
-    grow: Option<u32>,
-    /// The import that looks at the clock, and the global that counts down.
-    clock: Option<(u32, u32)>,
-}
-
-impl Counting {
-    /// Counts down, and calls the host at the end.
-    fn count_down(&self, body: &mut Body<'_>, by: i32) {
-        let Some((clock, left)) = self.clock else { return };
-        let mut code = body.code();
-        code.global_get(left).i32_const(by).i32_sub().global_set(left);
-        code.global_get(left).i32_const(0).i32_le_s().if_(BlockType::Empty);
-        code.i32_const(SLICE).global_set(left).call(clock).end();
-    }
-}
-
-impl Rewrite for Counting {
-    fn enter(&mut self, body: &mut Body<'_>) {
-        self.count_down(body, 1);
-    }
-
-    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
-        if is_bulk(operator) {
-            self.count_down(body, BULK);
-        }
-        match (operator, self.grow) {
-            (Operator::MemoryGrow { .. }, Some(grow)) => {
-                body.code().call(grow);
-                true
-            }
-            (Operator::Loop { .. }, _) => {
-                body.keep(operator);
-                self.count_down(body, 1);
-                true
-            }
-            _ => false,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -9,15 +9,17 @@ use crate::{rewrite, trap};
 use touchstone_executor::adapter::{EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::memory::{Resetter, Rights};
-use touchstone_executor::{Error, Result, Signature, Trap, Value};
+use touchstone_executor::{Error, Result, Trap, Value};
 use wasmedge_sys::ffi;
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
 
-/// A slot with an instance.
+/// A slot with an instance, or without one between two calls.
 pub(crate) struct Running {
+    /// Of a recycled memory; dropped before it.
+    pub(crate) resetter: Option<Resetter>,
     pub(crate) slot: Slot,
-    memory: Option<Memory>,
+    pub(crate) memory: Option<Memory>,
     /// The start of the memory, which grows in place.
     base: usize,
     /// Exported functions by handle, found at their first call.
@@ -33,7 +35,16 @@ unsafe impl Send for Running {}
 impl Running {
     pub(crate) fn new(slot: Slot) -> Self {
         let entries = vec![None; slot.shared.guest.exports.iter().count()];
-        Self { slot, memory: None, base: 0, entries, params: Vec::new(), results: Vec::new() }
+        let (params, results) = (Vec::new(), Vec::new());
+        Self { resetter: None, slot, memory: None, base: 0, entries, params, results }
+    }
+
+    /// The error of a failed action of WasmEdge's.
+    pub(crate) fn failed<E: std::fmt::Display>(
+        &self,
+        action: &'static str,
+    ) -> impl FnOnce(E) -> Error + use<E> {
+        Error::runtime(self.slot.shared.guest.engine, action)
     }
 
     /// Replaces the instance by a new one.
@@ -45,13 +56,11 @@ impl Running {
             false => self.slot.instance().and_then(|instance| instance.memory(MEMORY)),
         };
         if self.memory.is_none() && self.slot.shared.info().memory.is_some() {
-            let failed = Error::runtime(self.slot.shared.guest.engine, "find the memory");
-            return Err(failed("it is not exported"));
+            return Err(self.failed("find the memory")("it is not exported"));
         }
         if let (Some(memory), Some(limits)) = (self.memory, self.slot.shared.info().memory) {
-            let failed = Error::runtime(self.slot.shared.guest.engine, MAKE_MEMORY);
             // SAFETY: the memory is of the slot's instance, or of the slot.
-            unsafe { api::check_memory(memory, limits) }.map_err(failed)?;
+            unsafe { api::check_memory(memory, limits) }.map_err(self.failed(MAKE_MEMORY))?;
         }
         self.base = self.memory.map_or(0, start_of);
         self.start()
@@ -65,7 +74,7 @@ impl Running {
         }
         let name = rewrite::start();
         let function = self.slot.instance().and_then(|instance| instance.function(&name));
-        let missing = Error::runtime(shared.guest.engine, "find the start function");
+        let missing = self.failed("find the start function");
         let function = function.ok_or_else(|| missing("it is not exported"))?;
         let _rights = self.slot.grown_pages().rights();
         let ended = invoke(&mut self.slot, self.base, function, &[], &mut [])?;
@@ -86,21 +95,6 @@ impl Running {
         Some(unsafe { bytes(memory.as_ptr()) })
     }
 
-    /// Resets the memory to its clean content and `size` bytes; `false` if that is impossible, and
-    /// this must not be used any more.
-    pub(crate) fn reset_memory(
-        &mut self,
-        size: usize,
-        resetter: Option<&mut Resetter>,
-    ) -> Result<bool> {
-        match self.memory {
-            // SAFETY: the memory is the only one of the slot's instances; no guest runs and no
-            // slice of it is alive while this is borrowed. Resetters are installed at its start.
-            Some(memory) => unsafe { self.slot.grown_pages().reset(memory, size, resetter) },
-            None => Ok(size == 0),
-        }
-    }
-
     pub(crate) fn base(&self) -> *mut u8 {
         self.base as *mut u8
     }
@@ -117,12 +111,8 @@ impl Running {
         let shared = &self.slot.shared;
         let export = shared.guest.exports.get(index).ok_or(FOREIGN)?;
         let found = self.slot.instance().and_then(|instance| instance.function(&export.name));
-        let entry = found.ok_or_else(|| {
-            Error::runtime(shared.guest.engine, "find an export")(format!(
-                "'{}' is gone",
-                export.name
-            ))
-        })?;
+        let failed = self.failed("find an export");
+        let entry = found.ok_or_else(|| failed(format!("'{}' is gone", export.name)))?;
         self.entries[index as usize] = Some(entry);
         Ok(entry)
     }
@@ -240,9 +230,5 @@ impl Live for Running {
         let deadline = self.slot.shared.guest.config.is_interruptible();
         // No function of WasmEdge's limits tables.
         EnforcedLimits { deadline, pages: true, ..EnforcedLimits::default() }
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.slot.shared.guest.exports.signature(index)
     }
 }

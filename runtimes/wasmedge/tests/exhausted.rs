@@ -108,11 +108,11 @@ fn the_last_mappings_are_left_to_others() {
             others.extend((0..allowed).rev().find_map(|count| HeldMappings::new(count).ok()));
             // Until no more are left for growth.
             assert!(!others.iter_mut().all(HeldMappings::grow));
-            let outcome = instance.invoke(export, b"", &mut output).unwrap();
+            let outcome = instance.invoke(export, b"", &mut output, None).unwrap();
             assert_eq!(outcome, Outcome::Returned, "{strategy}");
             assert_eq!(output, (-1_i32).to_le_bytes(), "{strategy}");
             drop(others);
-            let outcome = instance.invoke(export, b"", &mut output).unwrap();
+            let outcome = instance.invoke(export, b"", &mut output, None).unwrap();
             assert_eq!(outcome, Outcome::Returned, "{strategy}");
             assert_eq!(output, 1_i32.to_le_bytes(), "{strategy}");
         }

@@ -59,7 +59,7 @@ impl<'a> Guest<'a> {
         let (twice, load) = (export("twice"), export("load"));
         let (mut output, instance) = (Vec::new(), &mut self.instance);
         let mut run = |instance: &mut Box<dyn Instance>, export, input| {
-            let outcome = instance.invoke(export, &numbers(&[input]), &mut output).unwrap();
+            let outcome = instance.invoke(export, &numbers(&[input]), &mut output, None).unwrap();
             assert_eq!(outcome, Outcome::Returned, "{}", self.name);
         };
         instance.prepare().unwrap();

@@ -103,9 +103,6 @@ impl MeasuredEngine for Wasmer {
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) {
-            return Ok(None);
-        }
         raw::caller(guest, call)
     }
 }

@@ -5,8 +5,8 @@ use crate::rewrite::CLOCK;
 use crate::running::{from_wasmer, to_wasmer};
 use crate::settings::ID;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, Clock, HostCaller, HostState};
-use touchstone_executor::{Error, HostFunction, HostValue, Result, Trap, Value};
+use touchstone_executor::adapter::{self, Clock, HostCaller, HostState, wrap_host_function};
+use touchstone_executor::{Error, HostFunction, Result, Trap, Value};
 use wasmer::{Extern, ExternType, Function, FunctionEnv, FunctionEnvMut, FunctionType, Memory};
 use wasmer::{RuntimeError, Store, Type};
 
@@ -61,45 +61,8 @@ impl Imports {
 
 type Guest<'a> = FunctionEnvMut<'a, Host>;
 
-/// A Rust type of a WebAssembly type.
-macro_rules! number {
-    (I32) => {
-        i32
-    };
-    (I64) => {
-        i64
-    };
-}
-
-/// A typed closure around a host function.
-macro_rules! wrap {
-    ($store:ident, $env:ident, $function:ident, (), $($name:ident $ty:ident)*) => {
-        Function::new_typed_with_env(
-            $store,
-            $env,
-            move |guest: Guest<'_>, $($name: number!($ty)),*| {
-                let params = [$(Value::$ty($name)),*];
-                adapter::answer(&mut WaitingGuest(guest), &$function, params, |_, _| ())
-            },
-        )
-    };
-    ($store:ident, $env:ident, $function:ident, ($result:ident), $($name:ident $ty:ident)*) => {
-        Function::new_typed_with_env(
-            $store,
-            $env,
-            move |guest: Guest<'_>, $($name: number!($ty)),*| {
-                let params = [$(Value::$ty($name)),*];
-                let mut result: $result = 0;
-                let give = |_, value| result = $result::from_value(value).unwrap_or_default();
-                adapter::answer(&mut WaitingGuest(guest), &$function, params, give)?;
-                Ok::<_, Trap>(result)
-            },
-        )
-    };
-}
-
 /// A function in a store. Wasmer allocates in each call of a function whose types it knows only as
-/// values, so that those of few integers are typed.
+/// values.
 fn define(
     store: &mut Store,
     env: &FunctionEnv<Host>,
@@ -107,30 +70,10 @@ fn define(
     ty: &FunctionType,
 ) -> Function {
     let function = Arc::clone(function);
-    /// Picks the closure of a signature.
-    macro_rules! typed {
-        ($($($param:ident)*;)*) => {
-            match (ty.params(), ty.results()) {
-                $(
-                    ([$(Type::$param),*], []) => typed!(@ () $($param)*),
-                    ([$(Type::$param),*], [Type::I32]) => typed!(@ (i32) $($param)*),
-                    ([$(Type::$param),*], [Type::I64]) => typed!(@ (i64) $($param)*),
-                )*
-                _ => untyped(store, env, function, ty),
-            }
-        };
-        (@ $result:tt) => { wrap!(store, env, function, $result,) };
-        (@ $result:tt $a:ident) => { wrap!(store, env, function, $result, a $a) };
-        (@ $result:tt $a:ident $b:ident) => { wrap!(store, env, function, $result, a $a b $b) };
-        (@ $result:tt $a:ident $b:ident $c:ident) => {
-            wrap!(store, env, function, $result, a $a b $b c $c)
-        };
-    }
-    typed! {
-        ;
-        I32; I64;
-        I32 I32; I64 I64;
-        I32 I32 I32; I32 I64 I64; I64 I64 I64;
+    wrap_host_function! {
+        match ty of Type, function, Guest<'_> => WaitingGuest, std::convert::identity::<Trap>,
+        |closure| Function::new_typed_with_env(store, env, closure),
+        else untyped(store, env, function, ty)
     }
 }
 

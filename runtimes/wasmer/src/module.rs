@@ -2,11 +2,10 @@
 
 use crate::imports::Imports;
 use crate::memory::Memories;
-use crate::reuse::ReusedInstance;
 use crate::running::Running;
 use crate::settings::{self, ID};
 use std::sync::Arc;
-use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, MemoryClass};
+use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, Mapped, MemoryClass};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Config, InstanceFrom, Result, Strategy};
 
@@ -48,7 +47,7 @@ pub(crate) fn load(
     let effective = settings::describe(strategy, config);
     let loaded = match strategy.instance {
         InstanceFrom::Reuse => {
-            LoadedModule::reused::<ReusedInstance>(&shared.guest, &shared, effective)
+            LoadedModule::reused::<Mapped<Running>>(&shared.guest, &shared, effective)
         }
         _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
     };

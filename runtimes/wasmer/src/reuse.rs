@@ -1,67 +1,31 @@
 //! One instance for all calls, reset in place.
 
-use crate::memory::bytes;
 use crate::module::ModuleData;
 use crate::running::Running;
 use crate::settings::ID;
-use std::sync::Arc;
-use touchstone_executor::adapter::{Live, NOT_EXPORTED, Resident, Snapshot, Stateful};
-use touchstone_executor::memory::{Resetter, ResetterMut};
+use touchstone_executor::adapter::{
+    CleanContent, InPlace, Live, LoadedGuest, NOT_EXPORTED, Stateful,
+};
+use touchstone_executor::memory::Resetter;
 use touchstone_executor::{Error, Result};
 use wasmer::{Global, Table, Value};
 
-/// An instance with its clean state.
-pub(crate) struct ReusedInstance {
-    /// Dropped before the instance, which has its memory.
-    resetter: Option<Resetter>,
-    running: Running,
-    snapshot: Snapshot<Running>,
-}
+// SAFETY: the memory is one of Touchstone's (`Memories` without a template): page-aligned, private,
+// at its place until the store is dropped with the instance, which alone has it.
+unsafe impl InPlace for Running {
+    fn parts(shared: &ModuleData) -> (&LoadedGuest, &CleanContent) {
+        (&shared.guest, &shared.content)
+    }
 
-impl Resident for ReusedInstance {
-    type Shared = ModuleData;
-    type Live = Running;
-
-    fn new(shared: &Arc<ModuleData>) -> Result<Self> {
-        let mut running = Running::instantiate(shared, shared.guest.new_host())?;
-        let snapshot = Snapshot::take(&mut running, shared.guest.info())?;
-        let template = running.memory_bytes().map(|memory| shared.content.template(ID, memory));
-        let mut resetter = None;
-        // A memory without pages has no place of its own.
-        if let Some(template) = template.transpose()?.filter(|template| template.size() > 0) {
-            let base = running.memory().as_mut_ptr();
-            // SAFETY: the memory is one of Touchstone's (`Memories` without a template):
-            // page-aligned, private, of the template's size, and only this instance has it. All
-            // that is not zero in it is part of the content. It is dropped after the resetter, and
-            // not written any more then.
-            resetter = Some(unsafe { template.install(base) }?);
+    fn reset_memory(&mut self, size: usize, resetter: Option<&mut Resetter>) -> Result<bool> {
+        if self.memory().len() != size {
+            return Ok(false);
         }
-        Ok(Self { resetter, running, snapshot })
-    }
-
-    fn live(&mut self) -> &mut Running {
-        &mut self.running
-    }
-
-    fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
-        self.resetter.as_mut().map(|resetter| work(resetter.into()))
-    }
-
-    fn reset(&mut self) -> Result<bool> {
-        if let Some(memory) = &self.running.memory {
-            // SAFETY: the instance is not running, and `&mut self` keeps it so; only the length is
-            // taken.
-            let used = unsafe { bytes(memory, &self.running.store) }.len();
-            let clean = self.resetter.as_ref().map_or(0, |resetter| resetter.template().size());
-            if used != clean {
-                return Ok(false);
-            }
-            if let Some(resetter) = &mut self.resetter {
-                // SAFETY: nothing runs, and the slice above is not used any more.
-                unsafe { resetter.reset(clean) }?;
-            }
+        if let Some(resetter) = resetter {
+            // SAFETY: nothing runs, and no slice of the memory is alive.
+            unsafe { resetter.reset(size) }?;
         }
-        self.snapshot.restore(&mut self.running)
+        Ok(true)
     }
 }
 

@@ -9,9 +9,8 @@
 
 use std::borrow::Cow;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{Body, Patch, Rewrite, is_bulk};
-use wasm_encoder::{BlockType, ConstExpr, ExportKind, ValType};
-use wasmparser::Operator;
+use touchstone_executor::guest::{Check, HostCalls, Patch};
+use wasm_encoder::ExportKind;
 
 /// Name under which a start function is exported.
 pub(crate) const START: &str = "__touchstone_start";
@@ -37,8 +36,8 @@ pub(crate) fn rewrite(wasm: &[u8], changes: Changes) -> Result<Cow<'_, [u8]>, Er
     let mut patch = Patch::of(wasm)?;
     if changes.clock {
         let function = patch.import(CLOCK.0, CLOCK.1, &[], &[]);
-        let global = patch.global(ValType::I32, &ConstExpr::i32_const(TICKS));
-        patch.rewrite(&mut Clock { function, global })?;
+        let check = Some(Check { function, period: TICKS });
+        patch.call_host(HostCalls { check, ..HostCalls::default() })?;
     }
     if changes.start
         && let Some(start) = patch.remove_start()
@@ -46,47 +45,6 @@ pub(crate) fn rewrite(wasm: &[u8], changes: Changes) -> Result<Cow<'_, [u8]>, Er
         patch.export(START, ExportKind::Func, start);
     }
     Ok(Cow::Owned(patch.finish()?))
-}
-
-/// Counts down at functions and loops, and looks at the clock at zero and before bulk instructions.
-struct Clock {
-    /// Index of the imported function.
-    function: u32,
-    /// Index of the count.
-    global: u32,
-}
-
-impl Clock {
-    fn count(&self, body: &mut Body<'_>) {
-        let mut code = body.code();
-        code.global_get(self.global).i32_const(1).i32_sub().global_set(self.global);
-        code.global_get(self.global).i32_eqz().if_(BlockType::Empty);
-        self.look(body);
-        body.code().end();
-    }
-
-    fn look(&self, body: &mut Body<'_>) {
-        // The count first: the host may stop the guest, whose instance is used further.
-        body.code().i32_const(TICKS).global_set(self.global).call(self.function);
-    }
-}
-
-impl Rewrite for Clock {
-    fn enter(&mut self, body: &mut Body<'_>) {
-        self.count(body);
-    }
-
-    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
-        if is_bulk(operator) {
-            self.look(body);
-        }
-        let is_loop = matches!(operator, Operator::Loop { .. });
-        if is_loop {
-            body.keep(operator);
-            self.count(body);
-        }
-        is_loop
-    }
 }
 
 #[cfg(test)]

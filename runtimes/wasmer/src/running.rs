@@ -9,7 +9,7 @@ use crate::trap;
 use std::sync::Arc;
 use touchstone_executor::adapter::{Clock, Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{Error, Reference, Result, Trap, Value, ValueType};
 use wasmer::{
     Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
     TypedFunction, Value as Val,
@@ -80,12 +80,6 @@ impl Running {
             Ok(()) => Ok(()),
             Err(error) => Err(Error::of_instantiation(trap::sort(error))),
         }
-    }
-
-    pub(crate) fn memory_bytes(&self) -> Option<&[u8]> {
-        // SAFETY: whoever runs the guest or grows its memory needs `&mut self`,
-        // and the result is only read.
-        self.memory.as_ref().map(|memory| &*unsafe { bytes(memory, &self.store) })
     }
 
     /// Begins to count the time of an entry into the guest.
@@ -230,10 +224,6 @@ impl Live for Running {
         if let Some(memory) = &self.memory {
             memory::end_limit(memory, &self.store);
         }
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.guest.exports.signature(index)
     }
 }
 

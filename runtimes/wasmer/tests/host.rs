@@ -40,7 +40,7 @@ fn call(
 ) -> Result<Result<Vec<u8>, TrapKind>> {
     let (export, mut output) = (module.export(export, Abi::Plain)?, Vec::new());
     instance.prepare()?;
-    let outcome = instance.invoke_with(export, input, &mut output, options);
+    let outcome = instance.invoke(export, input, &mut output, Some(options));
     instance.finish()?;
     Ok(match outcome? {
         Outcome::Returned => Ok(output),

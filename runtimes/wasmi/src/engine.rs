@@ -143,9 +143,6 @@ impl MeasuredEngine for Wasmi {
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) {
-            return Ok(None);
-        }
         raw::caller(self.id(), &self.wasmi_config(call.config), guest, call)
     }
 

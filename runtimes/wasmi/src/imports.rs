@@ -4,9 +4,9 @@ use crate::home::StoreState;
 use crate::running::{from_wasmi, to_wasmi};
 use crate::trap::carry;
 use std::sync::Arc;
-use touchstone_executor::adapter::{self, HostCaller, HostState};
+use touchstone_executor::adapter::{self, HostCaller, HostState, wrap_host_function};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::{Error, HostFunction, HostValue, Result, Trap, Value};
+use touchstone_executor::{Error, HostFunction, Result, Trap};
 use wasmi::{Caller, Extern, ExternType, Func, FuncType, Memory, StoreContextMut, ValType};
 
 /// The imports of a module, in its order.
@@ -59,67 +59,17 @@ impl Imports {
 
 type Guest<'a> = Caller<'a, StoreState>;
 
-/// A Rust type of a WebAssembly type.
-macro_rules! number {
-    (I32) => {
-        i32
-    };
-    (I64) => {
-        i64
-    };
-}
-
-/// A typed closure around a host function.
-macro_rules! wrap {
-    ($store:ident, $function:ident, (), $($name:ident $ty:ident)*) => {
-        Func::wrap($store, move |guest: Guest<'_>, $($name: number!($ty)),*| {
-            let params = [$(Value::$ty($name)),*];
-            adapter::answer(&mut WaitingGuest(guest), &$function, params, |_, _| ()).map_err(carry)
-        })
-    };
-    ($store:ident, $function:ident, ($result:ident), $($name:ident $ty:ident)*) => {
-        Func::wrap($store, move |guest: Guest<'_>, $($name: number!($ty)),*| {
-            let params = [$(Value::$ty($name)),*];
-            let mut result: $result = 0;
-            let give = |_, value| result = $result::from_value(value).unwrap_or_default();
-            adapter::answer(&mut WaitingGuest(guest), &$function, params, give).map_err(carry)?;
-            Ok::<_, wasmi::Error>(result)
-        })
-    };
-}
-
 /// A function in a store. wasmi allocates in each call of a function whose types it knows only as
-/// values, so that those of up to three integers are typed.
+/// values.
 fn define(
     store: &mut StoreContextMut<'_, StoreState>,
     function: Arc<HostFunction>,
     ty: &FuncType,
 ) -> Func {
-    /// Picks the closure of a signature.
-    macro_rules! typed {
-        ($($($param:ident)*;)*) => {
-            match (ty.params(), ty.results()) {
-                $(
-                    ([$(ValType::$param),*], []) => typed!(@ () $($param)*),
-                    ([$(ValType::$param),*], [ValType::I32]) => typed!(@ (i32) $($param)*),
-                    ([$(ValType::$param),*], [ValType::I64]) => typed!(@ (i64) $($param)*),
-                )*
-                _ => untyped(store, function, ty),
-            }
-        };
-        (@ $result:tt) => { wrap!(store, function, $result,) };
-        (@ $result:tt $a:ident) => { wrap!(store, function, $result, a $a) };
-        (@ $result:tt $a:ident $b:ident) => { wrap!(store, function, $result, a $a b $b) };
-        (@ $result:tt $a:ident $b:ident $c:ident) => {
-            wrap!(store, function, $result, a $a b $b c $c)
-        };
-    }
-    typed! {
-        ;
-        I32; I64;
-        I32 I32; I32 I64; I64 I32; I64 I64;
-        I32 I32 I32; I32 I32 I64; I32 I64 I32; I32 I64 I64;
-        I64 I32 I32; I64 I32 I64; I64 I64 I32; I64 I64 I64;
+    wrap_host_function! {
+        match ty of ValType, function, Guest<'_> => WaitingGuest, carry,
+        |closure| Func::wrap(store, closure),
+        else untyped(store, function, ty)
     }
 }
 

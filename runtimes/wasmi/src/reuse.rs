@@ -5,10 +5,8 @@ use crate::home::Home;
 use crate::module::SharedModule;
 use crate::running::{Buffers, Running};
 use std::sync::Arc;
-use touchstone_executor::adapter::{
-    NOT_EXPORTED, Resident, Snapshot, Stateful, mapping_in_words, mapping_kind,
-};
-use touchstone_executor::memory::{Image, ResetMethod, ResetterMut};
+use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful};
+use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{EffectiveConfig, Error, Result};
 use wasmi::{Global, Ref, Table, TableType, Val};
 
@@ -26,22 +24,9 @@ pub(crate) fn describe(shared: &SharedModule) -> EffectiveConfig {
              lock in every call. Each further thread translates the module again for its first one",
         )
         .with("grown table", "the instance is replaced by a new one");
-    let Some(limits) = info.memory else {
-        return effective.with("memory", "none");
-    };
-    let reset = shared.content.reset();
-    let content = match (shared.content.known(), reset) {
-        (None, ResetMethod::Segments) => "captured after the start function, copied in",
-        (None, _) => "captured after the start function, mapped copy-on-write",
-        (Some(known), _) if known.image().is_some() => "image mapped copy-on-write",
-        (Some(_), ResetMethod::Segments) => "segments copied in",
-        _ => "all zero, nothing to map",
-    };
-    effective
-        .with("memory", "not probed")
-        .with("addresses", format!("{} MiB", (limits.largest() as usize) >> 4))
-        .with("content", content)
-        .with("reset", reset.to_string())
+    shared
+        .content
+        .describe(info, effective)
         .with("grown memory", "the first size is restored; wasmi zeroes pages that it opens")
 }
 
@@ -69,12 +54,8 @@ impl Resident for ResetInstance {
         let template = running.bytes().map(|memory| shared.content.template(engine, memory));
         if let Some(template) = template.transpose()? {
             running = running.install(&template)?;
-            // A template that all instances share is probed with the module.
-            if let (None, Some(image)) = (shared.content.known(), template.image()) {
-                let base = running.home.address().unwrap_or_default();
-                let seen = mapping_kind(base + Image::start(image));
-                mapping_in_words(engine, shared.guest.strategy, seen)?;
-            }
+            let base = running.home.address().unwrap_or_default();
+            shared.content.check(&shared.guest, &template, base)?;
         }
         Ok(Self { running, snapshot, _code: code })
     }

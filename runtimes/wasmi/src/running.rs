@@ -7,7 +7,7 @@ use std::sync::Arc;
 use touchstone_executor::adapter::{Clock, Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::memory::MemoryTemplate;
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, TrapKind, Value, ValueType};
+use touchstone_executor::{Error, Reference, Result, Trap, TrapKind, Value, ValueType};
 use wasmi::{F32, F64, Func, Memory, Nullable, ResumableCall, StoreContextMut, TypedFunc, Val};
 
 /// Fuel between two looks at the clock: about a millisecond.
@@ -299,10 +299,6 @@ impl Live for Running {
 
     fn end_limits(&mut self) {
         self.home.end_limits();
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.guest.exports.signature(index)
     }
 }
 

@@ -244,7 +244,7 @@ impl MeasuredEngine for Wasmtime {
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
-        if !self.has_raw(call.strategy) || guest.info().component.is_some() {
+        if guest.info().component.is_some() {
             return Ok(None);
         }
         raw::caller(self.id, self.compiler, guest, call)

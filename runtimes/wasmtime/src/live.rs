@@ -7,7 +7,7 @@ use crate::{meter, trap};
 use std::sync::Arc;
 use touchstone_executor::adapter::{Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::StateCall;
-use touchstone_executor::{Error, Reference, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{Error, Reference, Result, Trap, Value, ValueType};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
@@ -292,10 +292,6 @@ impl Live for Running {
 
     fn operators(&mut self) -> Option<u64> {
         meter::used(&self.tenancy.store)
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.guest.exports.signature(index)
     }
 }
 

@@ -418,9 +418,9 @@ fn a_result_that_cannot_be_read_leaves_what_the_call_did() {
             assert_eq!(output, b"0", "{name}, round {round}: clean");
             instance.prepare().unwrap();
             for calls in 1..3 {
-                let ended = instance.invoke(bad, b"", &mut output).unwrap();
+                let ended = instance.invoke(bad, b"", &mut output, None).unwrap();
                 assert!(matches!(ended, Outcome::Trapped(_)), "{name}: {ended:?}");
-                let ended = instance.invoke(get, b"", &mut output).unwrap();
+                let ended = instance.invoke(get, b"", &mut output, None).unwrap();
                 assert_eq!(ended, Outcome::Returned, "{name}");
                 assert_eq!(output, (2 * calls).to_string().as_bytes(), "{name}, round {round}");
             }

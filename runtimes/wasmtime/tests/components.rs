@@ -147,8 +147,8 @@ fn every_call_is_made_on_a_clean_instance() {
         // Twice on the same instance: it does see what it did.
         let once = module.export("once", Abi::Plain).unwrap();
         instance.prepare().unwrap();
-        let first = instance.invoke(once, b"", &mut Vec::new()).unwrap();
-        let second = instance.invoke(once, b"", &mut Vec::new()).unwrap();
+        let first = instance.invoke(once, b"", &mut Vec::new(), None).unwrap();
+        let second = instance.invoke(once, b"", &mut Vec::new(), None).unwrap();
         instance.finish().unwrap();
         assert_eq!((first, kind(second)), (Outcome::Returned, TrapKind::Unreachable), "{name}");
     });

@@ -143,7 +143,7 @@ fn call(
     if !stays_prepared {
         instance.prepare()?;
     }
-    let outcome = instance.invoke(opened.export, &opened.input, output)?;
+    let outcome = instance.invoke(opened.export, &opened.input, output, None)?;
     instance.finish()?;
     if stays_prepared {
         instance.prepare()?;

@@ -109,7 +109,7 @@ impl Idle {
                     self.instance.prepare()?;
                     self.is_prepared = true;
                 }
-                self.instance.invoke(export, input, output)
+                self.instance.invoke(export, input, output, None)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Machine;
 use touchstone_executor::adapter::{EnforcedLimits, HostState, Live};
-use touchstone_executor::{Result, Signature, Trap, Value};
+use touchstone_executor::{Result, Trap, Value};
 
 impl Live for Machine {
     fn memory(&mut self) -> &mut [u8] {
@@ -54,9 +54,5 @@ impl Live for Machine {
 
     fn end_limits(&mut self) {
         self.end_limits_of_growth();
-    }
-
-    fn signature(&self, index: u32) -> Option<&Signature> {
-        self.shared.guest.exports.signature(index)
     }
 }

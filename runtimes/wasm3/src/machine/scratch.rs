@@ -147,7 +147,9 @@ mod tests {
             let call = |machine: &mut Machine, name, input: &[u8], expected: u64| {
                 let export = shared.guest.exports.find(name, Abi::Plain).unwrap();
                 let output = &mut Vec::new();
-                let _ = adapter::invoke(machine, export, input, output).unwrap();
+                let _ =
+                    adapter::invoke(machine, &shared.guest.exports, export, input, output, None)
+                        .unwrap();
                 assert_eq!(*output, expected.to_le_bytes());
             };
             // Deep enough for several pages of the stack.

@@ -208,27 +208,14 @@ fn program(
     })
 }
 
-impl Instance for ComponentInstance {
-    fn prepare(&mut self) -> Result<()> {
-        self.finish()?;
-        self.used_on.begin();
-        let shared = &self.shared;
-        match &mut self.live {
-            Some(live) => shared.fill(&mut live.tenancy.store)?,
-            None => {
-                let (kept, engine) = (self.kept.take(), shared.pre.engine());
-                let tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
-                self.live = Some(Live::new(shared, tenancy)?);
-            }
-        }
-        self.state = CallState::Prepared;
-        Ok(())
-    }
-
-    fn invoke(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
-        output.clear();
+impl ComponentInstance {
+    /// Runs an export of a prepared instance.
+    fn run(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         self.used_on.go_on();
         let shared = &*self.shared;
+        if !shared.exports.has(export) {
+            return Err(FOREIGN);
+        }
         let function = shared.functions.get(export.index as usize).ok_or(FOREIGN)?;
         let live = self.live.as_mut().filter(|_| self.state != CallState::Idle);
         let live = live.ok_or(UNPREPARED)?;
@@ -274,17 +261,36 @@ impl Instance for ComponentInstance {
             Err(error) => outcome(Err(trap::of_component(error))),
         }
     }
+}
 
-    fn invoke_with(
+impl Instance for ComponentInstance {
+    fn prepare(&mut self) -> Result<()> {
+        self.finish()?;
+        self.used_on.begin();
+        let shared = &self.shared;
+        match &mut self.live {
+            Some(live) => shared.fill(&mut live.tenancy.store)?,
+            None => {
+                let (kept, engine) = (self.kept.take(), shared.pre.engine());
+                let tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
+                self.live = Some(Live::new(shared, tenancy)?);
+            }
+        }
+        self.state = CallState::Prepared;
+        Ok(())
+    }
+
+    fn invoke(
         &mut self,
         export: ExportId,
         input: &[u8],
         output: &mut Vec<u8>,
-        options: CallOptions<'_>,
+        options: Option<CallOptions<'_>>,
     ) -> Result<Outcome> {
+        output.clear();
+        let Some(options) = options else { return self.run(export, input, output) };
         self.shared.enforced_limits().check(&options)?;
         if let Err(trap) = options.check_interrupt() {
-            output.clear();
             return Ok(Outcome::Trapped(trap));
         }
         let store = &mut self.live.as_mut().ok_or(UNPREPARED)?.tenancy.store;
@@ -294,7 +300,7 @@ impl Instance for ComponentInstance {
         if let Some(live) = &mut entered.0.live {
             data::begin(entered.0.shared.id, &mut live.tenancy.store)?;
         }
-        entered.0.invoke(export, input, output)
+        entered.0.run(export, input, output)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -499,19 +505,20 @@ mod tests {
                     &["first-bytes"],
                 ];
                 // A call that nobody can make comes before the first one.
-                let foreign = loaded.export("first-bytes", Abi::Bytes).unwrap();
-                let foreign = ExportId::new(foreign.index, Abi::Plain);
+                let foreign = self::loaded(COUNTS, strategy, &config);
+                let foreign = foreign.export("first-bytes", Abi::Bytes).unwrap();
                 for _ in 0..3 {
                     for calls in uses {
                         instance.prepare().unwrap();
-                        assert!(instance.invoke(foreign, b"", &mut Vec::new()).is_err());
+                        assert!(instance.invoke(foreign, b"", &mut Vec::new(), None).is_err());
                         for name in calls {
                             let (abi, input) = match name.ends_with("bytes") {
                                 true => (Abi::Bytes, &b"abc"[..]),
                                 false => (Abi::Plain, &b""[..]),
                             };
                             let export = loaded.export(name, abi).unwrap();
-                            let outcome = instance.invoke(export, input, &mut Vec::new()).unwrap();
+                            let outcome =
+                                instance.invoke(export, input, &mut Vec::new(), None).unwrap();
                             // "second" is the first call of its use, or the room is where a first
                             // call has left it.
                             let traps = *calls == ["second"]

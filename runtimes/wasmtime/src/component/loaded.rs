@@ -24,6 +24,7 @@ use wasmtime::{Engine, Store};
 pub(crate) struct ComponentData {
     pub(crate) id: &'static str,
     pub(crate) pre: InstancePre<StoreData>,
+    pub(super) exports: Exports,
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
     /// Where instances are reset in place.
@@ -114,7 +115,6 @@ impl ComponentData {
 
 pub(crate) struct LoadedComponent {
     shared: Arc<ComponentData>,
-    exports: Exports,
     strategy: Strategy,
     own_memories: Option<Arc<ComponentMemories>>,
     effective: EffectiveConfig,
@@ -164,6 +164,7 @@ impl LoadedComponent {
         let shared = Arc::new(ComponentData {
             id,
             pre,
+            exports,
             functions,
             in_place,
             clock,
@@ -173,7 +174,7 @@ impl LoadedComponent {
             config,
             codec,
         });
-        Ok(Self { shared, exports, strategy, own_memories, effective })
+        Ok(Self { shared, strategy, own_memories, effective })
     }
 
     #[cfg(test)]
@@ -206,7 +207,7 @@ fn function(component: &Component, name: &str) -> Option<Function> {
 
 impl Module for LoadedComponent {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        let index = self.exports.position(name)?;
+        let index = self.shared.exports.position(name)?;
         let function = &self.shared.functions[index as usize];
         shape::check(name, function.shape, &function.ty, abi)?;
         if abi == Abi::Wasi && !cfg!(feature = "preview2") {
@@ -216,7 +217,7 @@ impl Module for LoadedComponent {
         if abi == Abi::Codec {
             self.shared.need_codec(name, function)?;
         }
-        Ok(ExportId::new(index, abi))
+        Ok(self.shared.exports.handle(index, abi))
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {

@@ -134,7 +134,7 @@ fn calls_between_two_resets_see_the_handles_of_one_another() {
         let (few, many, leak) = (export("few"), export("many"), export("leak"));
         for round in 0..4 {
             instance.prepare().unwrap();
-            let mut invoke = |export| instance.invoke(export, b"", &mut Vec::new()).unwrap();
+            let mut invoke = |export| instance.invoke(export, b"", &mut Vec::new(), None).unwrap();
             // More than the first one needs, and then numbers that are taken.
             assert_eq!(invoke(leak), Outcome::Returned, "{name}, round {round}");
             match invoke(many) {

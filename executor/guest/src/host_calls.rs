@@ -1,10 +1,10 @@
-//! Modules whose memory the host sizes: `memory.size` and `memory.grow` become calls of two
-//! imported functions. For runtimes that can keep a size but not lower it.
+//! Calls of the host in the code of a module: in the place of `memory.size` and `memory.grow`, and
+//! to check the time.
 
-use super::patch::{Body, Patch};
+use super::patch::{Body, Patch, Rewrite};
 use super::{ADDED, GuestModule};
 use crate::error::{Result, unhostable};
-use wasm_encoder::ValType;
+use wasm_encoder::{BlockType, ConstExpr, ValType};
 use wasmparser::Operator;
 
 /// Module part of the names of both imports.
@@ -13,6 +13,103 @@ pub const HOST_SIZED: &str = "__touchstone_memory";
 pub const HOST_SIZE: &str = "size";
 /// Field part of the import that answers `memory.grow`: `(i32) -> (i32)`.
 pub const HOST_GROW: &str = "grow";
+
+/// Functions that the code of a module is made to call, by their indices in the new module.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostCalls {
+    /// Called in the place of `memory.size`: `() -> (i32)`.
+    pub size: Option<u32>,
+    /// Called in the place of `memory.grow`: `(i32) -> (i32)`.
+    pub grow: Option<u32>,
+    /// Called from everything that can take long.
+    pub check: Option<Check>,
+}
+
+/// A call at the start of each function and loop, and before each instruction on a range of a
+/// memory or a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// The function: `() -> ()`. It may end the guest, whose instance can be used further.
+    pub function: u32,
+    /// Number of functions and loops that start between two calls. Instructions on ranges call at
+    /// once.
+    pub period: i32,
+}
+
+impl Patch<'_> {
+    /// Puts these calls into all functions of the module.
+    ///
+    /// # Errors
+    ///
+    /// When the module cannot be read.
+    pub fn call_host(&mut self, calls: HostCalls) -> Result<()> {
+        let is_counted = |check: &Check| check.period > 1;
+        let left = calls
+            .check
+            .filter(is_counted)
+            .map(|check| self.global(ValType::I32, &ConstExpr::i32_const(check.period)));
+        self.rewrite(&mut Calls { calls, left })
+    }
+}
+
+/// The pass.
+struct Calls {
+    calls: HostCalls,
+    /// The global that counts down to the next check.
+    left: Option<u32>,
+}
+
+impl Calls {
+    /// Code at the start of a function or a loop.
+    fn count(&self, body: &mut Body<'_>) {
+        let Some(left) = self.left else { return self.check(body) };
+        let mut code = body.code();
+        code.global_get(left).i32_const(1).i32_sub().global_set(left);
+        code.global_get(left).i32_eqz().if_(BlockType::Empty);
+        self.check(body);
+        body.code().end();
+    }
+
+    fn check(&self, body: &mut Body<'_>) {
+        let Some(Check { function, period }) = self.calls.check else { return };
+        if let Some(left) = self.left {
+            body.code().i32_const(period).global_set(left);
+        }
+        body.code().call(function);
+    }
+}
+
+impl Rewrite for Calls {
+    fn enter(&mut self, body: &mut Body<'_>) {
+        self.count(body);
+    }
+
+    fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        let instead = match operator {
+            Operator::MemorySize { .. } => self.calls.size,
+            Operator::MemoryGrow { .. } => self.calls.grow,
+            Operator::Loop { .. } => {
+                body.keep(operator);
+                self.count(body);
+                return true;
+            }
+            Operator::MemoryFill { .. }
+            | Operator::MemoryCopy { .. }
+            | Operator::MemoryInit { .. }
+            | Operator::TableFill { .. }
+            | Operator::TableCopy { .. }
+            | Operator::TableInit { .. } => {
+                self.check(body);
+                None
+            }
+            _ => None,
+        };
+        if let Some(function) = instead {
+            body.code().call(function);
+        }
+        instead.is_some()
+    }
+}
 
 impl GuestModule {
     /// The module [`resettable`](Self::resettable) with two more imports, [`HOST_SIZE`] and
@@ -37,14 +134,7 @@ impl GuestModule {
         let mut patch = Patch::of(&wasm)?;
         let size = patch.import(HOST_SIZED, HOST_SIZE, &[], &[ValType::I32]);
         let grow = patch.import(HOST_SIZED, HOST_GROW, &[ValType::I32], &[ValType::I32]);
-        patch.rewrite(&mut |body: &mut Body<'_>, operator: &Operator<'_>| {
-            match operator {
-                Operator::MemorySize { .. } => body.code().call(size),
-                Operator::MemoryGrow { .. } => body.code().call(grow),
-                _ => return false,
-            };
-            true
-        })?;
+        patch.call_host(HostCalls { size: Some(size), grow: Some(grow), check: None })?;
         patch.finish()
     }
 }
