@@ -50,10 +50,10 @@ fn adapter(guest: &GuestModule, export: &str, input: Vec<u8>) -> Result<Call> {
 /// The side of the crate: a store with the memory, the header and the input of the adapter's side.
 fn own(guest: &GuestModule, export: &str, input: &[u8]) -> Result<Call> {
     let pages = guest.info().memory.ok_or("no memory")?.minimum;
-    let mut config = wasmtime::Config::new();
-    configure(&mut config);
-    config.concurrency_support(false).gc_support(false);
-    let engine = Engine::new(&config)?;
+    let mut settings = wasmtime::Config::new();
+    configure(&mut settings);
+    settings.concurrency_support(false).gc_support(false);
+    let engine = Engine::new(&settings)?;
     let module = Module::new(&engine, prepare(GUEST)?)?;
     let mut linker = Linker::new(&engine);
     linker.define_unknown_imports_as_traps(&module)?;
