@@ -6,10 +6,10 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use touchstone::record::compare::{page_size, ratio};
 use touchstone::record::{self, BENCH, Book, CellKey, Executor, Metric, Place};
 use touchstone_executor::guest::{GuestModule, HeapPages, WASM_PAGE};
-use touchstone_report::units::{median, times};
+use touchstone_report::races::ratio;
+use touchstone_report::units::{median, page_size, times};
 
 const WRITE: &str = "TOUCHSTONE_WRITE_DOCUMENTS";
 const PAGE: &str = "docs/wasmtime-14313.md";

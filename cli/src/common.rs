@@ -9,7 +9,7 @@ use std::time::Duration;
 use touchstone::case::{self, Case, Guests};
 use touchstone::lab::obstacles;
 use touchstone::plan::{Budget, Compare, Plan};
-use touchstone::record::{self, Book, Header, Line, RecordFile, Refusal, Run, Sampling};
+use touchstone::record::{self, Book, Header, Match, RecordFile, Run, Sampling};
 use touchstone::run::{
     Came, Finished, Host, Job, digest_of, go_on, going_on, header, run, shown, starting_again,
     watch_for_ctrl_c,
@@ -45,31 +45,23 @@ impl Known {
     }
 
     /// Makes comparisons in fresh processes of this program, and appends the lines to a file. A
-    /// killed run of the same comparisons in it, `before`, goes on. `questions` is the digest of
-    /// the run's experiments, empty if it has none.
+    /// killed run of the same comparisons in it, `before`, goes on.
     pub(super) fn compare(
         &self,
         compares: Vec<Compare>,
-        refusals: Vec<Refusal>,
         budget: Budget,
-        questions: &str,
         (file, before): (&mut RecordFile, Option<Run>),
     ) -> Result<Came> {
         let Self { cases, engines, plan, .. } = self;
         let header = header(budget.sampling(false), engines, plan);
         let sampling = Sampling { seed: 0, ..header.sampling.clone() };
-        let header = Header { questions: digest_of(&(questions, sampling))?, ..header };
-        let mut progress = Progress::new(compares.len() * budget.processes as usize, true);
+        let matches: Vec<&Match> = compares.iter().map(|compare| &compare.of).collect();
+        let header = Header { questions: digest_of(&(matches, sampling))?, ..header };
+        let (refusals, mut progress) =
+            (Vec::new(), Progress::new(compares.len() * budget.processes as usize, true));
         let (cells, done) = (Vec::new(), Finished::default());
         let mut job = Job { header, cells, compares, refusals, budget, in_process: false, done };
-        let is_own = |(_, lines): &Run| {
-            lines.iter().all(|line| match line {
-                Line::Comparison(own) => job.compares.iter().any(|of| of.of == own.of),
-                _ => true,
-            })
-        };
-        let before: Vec<Run> = before.filter(is_own).into_iter().collect();
-        match go_on(&mut job, before) {
+        match go_on(&mut job, before.into_iter().collect()) {
             Some(done) => {
                 let begun = format!("{done} comparisons were begun");
                 complain(&going_on(&job.header.run, &begun));

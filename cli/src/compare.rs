@@ -133,7 +133,7 @@ impl Compare {
         };
         let (case, guest) = (case.name.clone(), guest.to_string());
         let (subject, baseline) = (contender(a)?, contender(b)?);
-        Ok(Match { purpose: Purpose::Asked, case, guest, second: None, subject, baseline })
+        Ok(Match { purpose: Purpose::Asked, case, guest, subject, baseline })
     }
 
     fn contest(

@@ -9,14 +9,15 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
-use touchstone::experiment::{Asked, Session, run, serve, workload};
+use touchstone::experiment::{Asked, Session, Terms, run, serve, workload};
 use touchstone::plan::{Budget, Filter};
 use touchstone::record::{
     self, Coordinate, Dimension, Experiment, MOST_PROCESSES, Sampling, experiments_folder,
 };
-use touchstone::run::{seed, shown};
+use touchstone::run::{SamplingName, seed, shown};
 use touchstone::supervise::Stop;
 use touchstone::terminal::{complain, print};
+use touchstone_report::races;
 
 /// Processes for each point: the fewest that a published estimate has.
 const FEWEST: &str = "3";
@@ -24,16 +25,14 @@ const FEWEST: &str = "3";
 /// Experiments that share a command. They live as long as the program, as names in help texts do.
 pub(super) struct Group(&'static [Experiment]);
 
-/// The commands of the experiments that this build can measure, but those that `is_taken` names.
-pub(super) fn groups(is_taken: impl Fn(&str) -> bool) -> Vec<Group> {
+/// The commands of the experiments that this build can measure.
+pub(super) fn groups() -> Vec<Group> {
     let all = Experiment::all(experiments_folder()).unwrap_or_else(|error| {
         complain(&format!("warning: {error:#}"));
         Vec::new()
     });
     let mut groups: BTreeMap<String, Vec<Experiment>> = BTreeMap::new();
-    let own =
-        all.into_iter().filter(|own| workload(&own.name).is_some() && !is_taken(&own.command));
-    for experiment in own {
+    for experiment in all.into_iter().filter(|own| workload(&own.name).is_some()) {
         groups.entry(experiment.command.clone()).or_default().push(experiment);
     }
     groups.into_values().map(|own| Group(own.leak())).collect()
@@ -43,11 +42,17 @@ impl Group {
     /// The name of the command.
     #[expect(clippy::misnamed_getters, reason = "a group is named by its command")]
     pub(super) fn name(&self) -> &'static str {
-        &self.0[0].command
+        &self.first().command
     }
 
-    fn is_alone(&self) -> bool {
-        self.0.len() == 1
+    /// The experiment that names the command and its options.
+    fn first(&self) -> &'static Experiment {
+        &self.0[0]
+    }
+
+    /// `true` if experiments are asked for by name.
+    fn has_names(&self) -> bool {
+        self.0.len() > 1 && self.first().plan.is_none()
     }
 
     fn is_sampled(&self) -> bool {
@@ -63,14 +68,16 @@ impl Group {
         };
         let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
         let regex = "Measure only executors whose name this regular expression matches";
-        let help = if self.is_alone() { self.0[0].help.trim().to_owned() } else { self.about() };
+        let regex = self.first().filter.as_deref().unwrap_or(regex);
+        let help =
+            if self.has_names() { self.about() } else { self.first().help.trim().to_owned() };
         let first = help.split("\n\n").next().unwrap_or_default().to_owned();
         let dimensions = self.0.iter().flat_map(|own| &own.dimensions);
         let mut command = Command::new(self.name()).max_term_width(100);
         command = command.about(first).long_about(help);
-        command = match self.is_alone() {
-            true => command.arg(Arg::new("filter").value_name("FILTER").help(regex)),
-            false => {
+        command = match self.has_names() {
+            false => command.arg(Arg::new("filter").value_name("FILTER").help(regex)),
+            true => {
                 let names = PossibleValuesParser::new(self.0.iter().map(|own| &*own.name));
                 let help = "Measure only these [default: all]";
                 let names = Arg::new("names").value_name("SYSTEMS").value_parser(names).help(help);
@@ -86,13 +93,19 @@ impl Group {
             let rounds = number("rounds", rounds, 1..=u64::from(u16::MAX));
             command = command.arg(processes.default_value(FEWEST)).arg(rounds.default_value("6"));
         }
-        command = match self.is_alone() {
-            true => {
+        if let Some(plan) = &self.first().plan {
+            let how = "Take many samples, or few with wider intervals";
+            let how = option("sampling", "HOW", how).default_value("full");
+            let file = option("plan", "FILE", plan).value_parser(value_parser!(PathBuf));
+            command = command.arg(how.value_parser(value_parser!(SamplingName))).arg(file);
+        }
+        command = match self.has_names() {
+            false => {
                 let memory = "End a process that occupies more than N MiB [default: half of the \
                               available memory]";
                 command.arg(number("memory", memory, 0..=u64::MAX))
             }
-            false => {
+            true => {
                 let small = "Do everything once and small, to see that it works; the times are \
                              not comparable";
                 let stall = "Make every 200th call of a host take N ms longer";
@@ -106,7 +119,7 @@ impl Group {
         let records = format!(
             "Replace the records in FILE [default: records/{} of the project; in target/ where only \
              a part is measured]",
-            self.0[0].records
+            self.first().records
         );
         let order =
             "Use this seed for orders, arrival times and messages [default: from the clock]";
@@ -148,22 +161,31 @@ impl Group {
         let mut meant: Vec<&Experiment> = self.0.iter().filter(is_meant).collect();
         meant.sort_by_key(|own| names.iter().position(|name| **name == own.name));
         let text = given.get_one::<String>("filter");
-        let values = self.values(given);
-        let is_whole = names.is_empty() && text.is_none() && values.is_empty() && !has("small");
+        let path = |name: &str| given.try_get_one::<PathBuf>(name).ok().flatten().cloned();
+        let how = given.try_get_one::<SamplingName>("sampling").ok().flatten();
+        let (values, file) = (self.values(given), path("plan"));
+        let dimensions = self.0.iter().flat_map(|own| &own.dimensions);
+        let is_part =
+            dimensions.filter(|own| !own.beside).any(|own| values.contains_key(&own.name));
+        let is_part = is_part || file.is_some() || has("small");
+        let is_whole = names.is_empty() && text.is_none() && !is_part;
         let declared = meant.iter().find_map(|own| own.executors.as_ref());
         let asked = Asked {
             filter: Filter::new(text.or(declared).map(String::as_str))?,
             values,
             processes: number("processes").unwrap_or(1).try_into().unwrap_or(u32::MAX),
-            rounds: number("rounds").unwrap_or(1).try_into().unwrap_or(usize::MAX),
-            small: has("small"),
             seed: number("seed"),
-            stall: Duration::from_millis(number("stall-ms").unwrap_or(0)),
             memory: number("memory").map(|mib| mib << 20),
-            file: None,
+            terms: Terms {
+                rounds: number("rounds").unwrap_or(1).try_into().unwrap_or(usize::MAX),
+                small: has("small") || how == Some(&SamplingName::Quick),
+                stall: Duration::from_millis(number("stall-ms").unwrap_or(0)),
+                file,
+                ..Terms::default()
+            },
         };
-        let path = given.get_one::<PathBuf>("records").cloned();
-        let path = path.unwrap_or_else(|| record::output_path(&self.0[0].records, is_whole));
+        let default = || record::output_path(&self.first().records, is_whole);
+        let path = path("records").unwrap_or_else(default);
         let workloads = meant
             .iter()
             .map(|own| Ok((*own, workload(&own.name).context("this build cannot measure it")?)));
@@ -177,25 +199,26 @@ impl Group {
             return Ok(stopped(&file));
         }
         file.finish()?;
-        let book = newest(&path, &self.0[0].made_by)?;
+        let book = newest(&path, &self.first().made_by)?;
         print(&touchstone_report::show::all(&book))?;
         for experiment in meant {
-            if let Some(workload) = workload(&experiment.name) {
-                print(&workload.summary(experiment, &book))?;
-            }
+            print(&races::summary(experiment, &book))?;
         }
         complain(&format!("records: {}", shown(&path)));
         Ok(Ended::well_if(!ran.failed))
     }
 
     fn sampling(&self, asked: &Asked) -> Sampling {
-        let name = if asked.small { "small" } else { self.name() }.to_owned();
+        let Terms { rounds, small, .. } = asked.terms;
+        let is_small = small && self.has_names();
+        let name = if is_small { "small" } else { self.name() }.to_owned();
         let seed = seed(asked.seed);
         if !self.is_sampled() {
             return Sampling::untimed(&name, seed);
         }
-        let (processes, rounds) = (asked.processes, asked.rounds);
-        Budget { name, processes, rounds, ..Budget::full(seed) }.sampling(false)
+        let processes = asked.processes;
+        let budget = if small { Budget::quick } else { Budget::full }(seed);
+        Budget { name, processes, rounds, ..budget }.sampling(false)
     }
 
     /// The values of dimensions that are asked for.

@@ -19,7 +19,6 @@ mod run;
 #[cfg(feature = "systems")]
 mod serve;
 mod show;
-mod swap;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
@@ -60,7 +59,6 @@ commands! {
     report::Report,
     run::Run,
     peers::Peers,
-    swap::Swap,
     #[cfg(feature = "systems")]
     serve::Serve,
     cases::Cases,
@@ -90,9 +88,8 @@ const MESSAGE: usize = 8000;
 
 /// Executes the command of the program's arguments.
 fn execute() -> anyhow::Result<Ended> {
+    let groups = experiment::groups();
     let own = Arguments::command();
-    let names: Vec<String> = own.get_subcommands().map(|own| own.get_name().to_owned()).collect();
-    let groups = experiment::groups(|name| names.iter().any(|own| own == name));
     let all = groups.iter().fold(own, |all, group| all.subcommand(group.command()));
     let given = all.get_matches_from(run::spread(std::env::args_os()));
     if let Some((name, given)) = given.subcommand()

@@ -61,7 +61,7 @@ impl Peers {
         let default = || record::output_path(record::PEERS, self.filter.is_none());
         let path = self.records.unwrap_or_else(default);
         let (mut file, before) = RecordFile::go_on(&path)?;
-        let came = known.compare(compares, Vec::new(), budget, "", (&mut file, before))?;
+        let came = known.compare(compares, budget, (&mut file, before))?;
         let book = record::load(file.path())?.newest().unwrap_or_default();
         let is_whole = !came.stopped && came.broken_off.is_none();
         if is_whole {

@@ -106,7 +106,6 @@ fn lines() -> [Line; 5] {
         purpose: Purpose::Peers,
         case: case.clone(),
         guest: guest.clone(),
-        second: None,
         subject: side(Means::After { case: "other".to_owned(), skip: 3, burst: 4 }),
         baseline: side(Means::Bursts { skip: 3, burst: 4 }),
     };

@@ -24,8 +24,6 @@ pub enum Purpose {
     Peers,
     /// The price of a deadline.
     Deadline,
-    /// A swap method against recompiling, or against sorted messages.
-    Swap,
     /// Requested on the command line.
     Asked,
 }
@@ -54,17 +52,6 @@ pub enum Means {
         /// Untimed calls before the burst.
         skip: u64,
         burst: u64,
-    },
-    /// Messages of two kinds in random order, each answered by a module of its own, which this
-    /// method provides at each change of kind.
-    Swap {
-        /// The swap method: `recompile`, `load_artifact`, …
-        method: String,
-    },
-    /// The same messages sorted by kind, without the time of the change.
-    Sorted {
-        /// The swap method.
-        method: String,
     },
     /// By another build, as it was named on the command line.
     Build(String),
@@ -98,30 +85,17 @@ impl fmt::Display for Contender {
             Means::Raw => format!("raw API of {}", executor.engine),
             Means::After { case, .. } => format!("{executor} after {case}"),
             Means::Bursts { .. } => format!("{executor} in bursts"),
-            Means::Swap { method } => format!("{}/{method}", executor.engine),
-            Means::Sorted { method } => format!("{}/{method}, sorted messages", executor.engine),
             Means::Build(label) => format!("{executor} ({label})"),
         })
     }
-}
-
-/// A case on a guest.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Work {
-    pub case: String,
-    pub guest: String,
 }
 
 /// The name of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Match {
     pub purpose: Purpose,
-    /// The case; for swaps, the first of the two kinds of messages.
     pub case: String,
     pub guest: String,
-    /// The second kind of messages of swaps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second: Option<Work>,
     pub subject: Contender,
     pub baseline: Contender,
 }
@@ -131,13 +105,9 @@ impl Match {
         side.executor.cell(&self.case, &self.guest, side.threads)
     }
 
-    /// The calls: `<case>_from_<guest>`, with `_and_` between the two kinds of messages of a swap.
+    /// The calls: `<case>_from_<guest>`.
     pub fn work(&self) -> String {
-        let Self { case, guest, second, .. } = self;
-        let second = second
-            .as_ref()
-            .map_or_else(String::new, |Work { case, guest }| format!("_and_{case}_from_{guest}"));
-        format!("{case}_from_{guest}{second}")
+        format!("{}_from_{}", self.case, self.guest)
     }
 
     /// The name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.

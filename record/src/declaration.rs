@@ -27,6 +27,7 @@ impl Experiment {
             ensure!(is_known || self.has_value(name, &[]), "the text has no value '{name}'");
         }
         self.tables.iter().try_for_each(|table| self.check_table(table)).context("in a table")?;
+        self.show.iter().try_for_each(|column| self.check_column(column, &[]))?;
         for column in self.failed.iter().flat_map(|table| &table.columns) {
             ensure!(self.has_value(&column.value, &[]), "failures have no '{}'", column.value);
         }
@@ -34,7 +35,8 @@ impl Experiment {
     }
 
     fn check_table(&self, table: &PointTable) -> Result<()> {
-        let dimensions = [&table.rows, &table.largest].into_iter().flatten();
+        let rows = table.rows.iter().filter(|rows| *rows != EXECUTOR[0]);
+        let dimensions = rows.chain(&table.largest);
         self.check_dimensions(dimensions.chain(&table.folded).chain(&table.beside))?;
         [&table.place, &table.against].into_iter().try_for_each(|place| self.check_place(place))?;
         if let Some(by) = &table.by {

@@ -30,13 +30,20 @@ pub struct Experiment {
     /// Executors that are measured if none are asked for, a regular expression; all when left
     /// out.
     pub executors: Option<String>,
+    /// The help of the filter, where it selects by other names than those of executors.
+    pub filter: Option<String>,
+    /// The help of the option that names another data file, of commands that have one.
+    pub plan: Option<String>,
     /// The dimensions beside the executor.
     #[serde(default)]
     pub dimensions: Vec<Dimension>,
     pub metrics: BTreeMap<String, PointMetric>,
-    /// The tables of the page; the columns of the first one are shown by `touchstone show`.
+    /// The tables of the page.
     #[serde(default)]
     pub tables: Vec<PointTable>,
+    /// The columns of `touchstone show`; those of the first table when left out.
+    #[serde(default)]
+    pub show: Vec<PointColumn>,
     /// The table of points that failed, below the others.
     pub failed: Option<PointTable>,
     pub chart: Option<PointChart>,
@@ -65,6 +72,8 @@ pub struct Dimension {
     pub range: Option<(u64, u64)>,
     /// `true` if the larger numbers are left out where one was refused.
     pub ends: bool,
+    /// `true` if values that are asked for are measured beside everything else.
+    pub beside: bool,
 }
 
 impl Dimension {
@@ -177,6 +186,8 @@ pub enum Shown {
     Factor,
     /// A ratio with its interval.
     Ratio,
+    /// A ratio with its interval and its verdict.
+    Verdict,
     Rate,
     /// The value of a dimension in words.
     Words,
@@ -193,8 +204,9 @@ pub struct PointColumn {
     /// A metric, a dimension or an expression of them with `+ - * / ( )`.
     pub value: String,
     pub shown: Shown,
-    /// A ratio to the same value, or to this one, of the row that `against` names, over all pairs
-    /// of samples of the same process.
+    /// A ratio to the same value, or to this one, of the row that `against` names, or of this row
+    /// if it names none: over the rounds of metrics that are sampled, otherwise over all pairs of
+    /// samples of the same process.
     pub over: Option<String>,
     /// `true` if the other row has to have the same strategy.
     pub same: bool,
@@ -209,7 +221,7 @@ pub struct PointTable {
     pub text: String,
     /// The text above the first column.
     pub first: Option<String>,
-    /// The dimension of the first column; the executor when left out.
+    /// The dimension of the first column, or `engine`; the executor when left out.
     pub rows: Option<String>,
     /// Only points with these values.
     #[serde(rename = "where")]
@@ -224,7 +236,8 @@ pub struct PointTable {
     pub by_executor: Option<PointColumn>,
     /// Dimensions of each of whose values there is a table, the first open and the others folded.
     pub folded: Vec<String>,
-    /// The order of the rows: the largest of this value first; as measured when left out.
+    /// The order of the rows: the largest of this value first, engine by engine if they begin
+    /// with it; as measured when left out.
     pub by: Option<String>,
     /// The row of the same engine that ratios are against: its values.
     pub against: Place,

@@ -34,7 +34,7 @@ pub mod terminal;
 
 pub use book::Book;
 pub use check::{MOST_PROCESSES, MOST_WORKS};
-pub use comparison::{Comparison, Contender, Match, Means, Purpose, Work};
+pub use comparison::{Comparison, Contender, Match, Means, Purpose};
 pub use estimate::Estimate;
 pub use experiment::{
     Dimension, Experiment, PointChart, PointColumn, PointGroup, PointMetric, PointRow, PointTable,

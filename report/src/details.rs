@@ -1,8 +1,7 @@
 //! The detailed pages: parts and tables, as the data file of the pages divides them.
 
 use super::sections::{
-    checks, comparisons, dropping, environment, failed, metrics, settings, shares, swap, tables,
-    threads,
+    checks, comparisons, dropping, environment, failed, metrics, settings, shares, tables, threads,
 };
 use super::{Content, charts, experiment, origin};
 use crate::pages::{Page, Part};
@@ -46,7 +45,6 @@ fn part(content: &Content<'_>, part: &Part) -> String {
         Part::Phases => metrics::phases(matrix),
         Part::Counts => metrics::kernel(matrix),
         Part::Comparisons => comparisons::section(records),
-        Part::Swap => swap::section(records.swaps()),
         Part::Dropping => dropping::section(records),
         Part::Check(check) => checks::section(&records.checks, *check),
         Part::Experiment(name) => {

@@ -6,6 +6,7 @@
 
 mod charts;
 mod checks;
+pub mod crossing;
 mod details;
 mod experiment;
 pub mod gate;
@@ -15,6 +16,7 @@ mod matrix;
 mod origin;
 mod page;
 pub mod pages;
+pub mod races;
 mod rank;
 mod sections;
 pub mod show;
@@ -32,8 +34,7 @@ use std::path::{Path, PathBuf};
 use tables::Tables;
 use touchstone_record::files::{self, FilePath};
 use touchstone_record::{
-    self as record, BENCH, Book, CHECKS, COUNTS, Experiment, Loaded, PEERS, PointBook, SWAPS,
-    Skipped,
+    self as record, BENCH, Book, CHECKS, COUNTS, Experiment, Loaded, PEERS, PointBook, Skipped,
 };
 
 /// Where things are read and written.
@@ -180,7 +181,7 @@ impl Records {
         };
         let mut books = BTreeMap::new();
         let declared = experiments.iter().map(|own| own.records.as_str());
-        for file in [PEERS, SWAPS, COUNTS].into_iter().chain(declared) {
+        for file in [PEERS, COUNTS].into_iter().chain(declared) {
             if !books.contains_key(file) {
                 books.extend(beside(file)?.newest().map(|book| (file.to_owned(), book)));
             }
@@ -204,10 +205,6 @@ impl Records {
 
     fn peers(&self) -> Option<&Book> {
         self.book(PEERS)
-    }
-
-    fn swaps(&self) -> Option<&Book> {
-        self.book(SWAPS)
     }
 
     fn experiment(&self, name: &str) -> Option<(&Experiment, &PointBook)> {
@@ -280,7 +277,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let charts = charts.into_iter().flat_map(|chart| chart.files);
     let charts = charts.map(|(file, content)| (image(file), content));
     let files: Files = charts.chain(details).collect();
-    let books = [Some(&records.bench), records.peers(), records.swaps()];
+    let books = [Some(&records.bench), records.peers()];
     let report = Written {
         files: files.iter().map(|(path, _)| path.path().to_owned()).collect(),
         removed,

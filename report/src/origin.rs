@@ -78,7 +78,6 @@ fn of_part<'a>(records: &'a Records, part: &Part) -> [Option<&'a Header>; 2] {
     };
     match part {
         Part::Comparisons => [bench, of(records.peers())],
-        Part::Swap => [of(records.swaps()), None],
         Part::Dropping => [experiment("resets"), None],
         Part::Experiment(name) => [experiment(name), None],
         Part::Check(check) => [records.checks.get(*check).map(|checked| checked.header), None],

@@ -108,8 +108,6 @@ pub enum Part {
     Counts,
     /// Executors timed in turns.
     Comparisons,
-    /// The cost of replacing a module.
-    Swap,
     /// Where dropping written pages is faster than restoring them.
     Dropping,
     /// Machine, versions, guests and sampling.

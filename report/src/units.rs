@@ -1,7 +1,7 @@
 //! Numbers as people read them: a unit that fits and few digits.
 
 use touchstone_executor::guest::text::plural;
-use touchstone_record::Estimate;
+use touchstone_record::{Estimate, PAGE};
 
 /// Units of time with their length in ns, shortest first.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -168,6 +168,22 @@ pub(super) fn prose_list(texts: &[String]) -> String {
     }
 }
 
+/// A number of pages as a size in KiB or MiB, with two digits or all before the point.
+#[must_use]
+pub fn page_size(pages: f64) -> String {
+    let kib = pages * PAGE as f64 / 1024.0;
+    let short = |value: f64| match value {
+        value if value < 9.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    };
+    let whole = |text: String| text.strip_suffix(".0").map(str::to_owned).unwrap_or(text);
+    if kib < 1000.0 {
+        format!("{} KiB", whole(short(kib)))
+    } else {
+        format!("{} MiB", whole(short(kib / 1024.0)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,5 +228,14 @@ mod tests {
             ["0", "999", "1,000", "12,345", "1,553,012"]
         );
         assert_eq!([96, 58_778, 1_310_720].map(bytes), ["96 B", "57.4 KiB", "1.25 MiB"]);
+    }
+
+    #[test]
+    fn sizes_have_two_digits() {
+        let texts = [1.0, 16.0, 128.4, 250.0, 256.0, 1331.2, 2560.0, 16_384.0].map(page_size);
+        assert_eq!(
+            texts,
+            ["4 KiB", "64 KiB", "514 KiB", "1 MiB", "1 MiB", "5.2 MiB", "10 MiB", "64 MiB"]
+        );
     }
 }

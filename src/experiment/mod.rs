@@ -4,7 +4,7 @@
 mod run;
 mod workload;
 
-pub use run::{Asked, Ran, Session, go_on, run, serve};
+pub use run::{Asked, Ran, Session, run, serve};
 pub use workload::{Ask, Host, Planned, Question, Said, Say, Terms, Workload};
 
 include!(concat!(env!("OUT_DIR"), "/workloads.rs"));

@@ -17,9 +17,8 @@ use crate::supervise::{Stop, this_program};
 use crate::terminal::{Progress, complain};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 
 /// The message to a process: the experiment, the question and its terms.
@@ -45,17 +44,12 @@ pub struct Asked {
     /// Values of dimensions in place of the declared ones.
     pub values: BTreeMap<String, Vec<Coordinate>>,
     pub processes: u32,
-    pub rounds: usize,
-    /// `true` if everything is done once and small.
-    pub small: bool,
-    /// Seed of orders, arrival times and messages.
+    /// The seed that is asked for, if any.
     pub seed: Option<u64>,
-    /// How much longer some calls of a host under load take, for tests.
-    pub stall: Duration,
     /// Memory that a process may occupy, bytes; half of the available memory if `None`.
     pub memory: Option<u64>,
-    /// A data file in place of the project's.
-    pub file: Option<PathBuf>,
+    /// The options that every process gets.
+    pub terms: Terms,
 }
 
 impl Asked {
@@ -109,12 +103,8 @@ impl<'a> Session<'a> {
 
     /// The digest of the questions, and of the options and data on which the answers depend. A run
     /// with another digest does not go on with the answers of this one.
-    pub fn digest(&self) -> Result<String> {
-        self.digest_of(&self.plan()?)
-    }
-
     fn digest_of(&self, all: &[Questions<'_>]) -> Result<String> {
-        let Asked { seed, rounds, small, stall, memory, .. } = &self.asked;
+        let Asked { memory, terms: Terms { seed, rounds, small, stall, .. }, .. } = &self.asked;
         let mut own = Vec::new();
         for (experiment, workload, planned) in all {
             let files = workload.files(&self.asked).into_iter();
@@ -123,30 +113,17 @@ impl<'a> Session<'a> {
             own.push((&experiment.name, &planned.questions, &experiment.settings, files));
         }
         let guests = Guests::built().list()?;
-        digest_of(&(own, guests, seed.unwrap_or_default(), rounds, small, stall, memory))
+        digest_of(&(own, guests, seed, rounds, small, stall, memory))
     }
 
     /// The header of a run with a seed.
     fn header(&mut self, sampling: &Sampling, seed: u64) -> Result<Header> {
-        self.asked.seed = Some(seed);
+        self.asked.terms.seed = seed;
         let all = self.plan()?;
         let works = all.iter().flat_map(|(_, _, planned)| planned.works.clone()).collect();
         let plan = Plan { works, ..Plan::default() };
         let header = header(Sampling { seed, ..sampling.clone() }, self.engines, &plan);
         Ok(Header { questions: self.digest_of(&all)?, ..header })
-    }
-
-    fn terms(&self, artifacts: &Path) -> Terms {
-        let Asked { seed, rounds, small, stall, file, .. } = &self.asked;
-        Terms {
-            seed: seed.unwrap_or_default(),
-            rounds: *rounds,
-            small: *small,
-            stall: *stall,
-            probe_ns: probe::calibrate(),
-            artifacts: artifacts.to_owned(),
-            file: file.clone(),
-        }
     }
 }
 
@@ -173,7 +150,7 @@ pub fn run(
         _ => false,
     };
     if !is_resumed {
-        session.asked.seed = Some(sampling.seed);
+        session.asked.terms.seed = sampling.seed;
         if file.clear()? {
             complain(&starting_again(file.path()));
         }
@@ -185,7 +162,7 @@ pub fn run(
 
 /// Asks the questions that the lines of a file do not answer. All lines of an answer are added to
 /// it in one step.
-pub fn go_on(session: &Session<'_>, file: &mut RecordFile) -> Result<Ran> {
+fn go_on(session: &Session<'_>, file: &mut RecordFile) -> Result<Ran> {
     let all = session.plan()?;
     let questions = || {
         all.iter().flat_map(|(experiment, workload, planned)| {
@@ -214,7 +191,8 @@ pub fn go_on(session: &Session<'_>, file: &mut RecordFile) -> Result<Ran> {
     }
     let mut setups: BTreeSet<Executor> = known.iter().filter_map(setup_of).collect();
     let artifacts = Scratch::new()?;
-    let terms = session.terms(artifacts.path());
+    let (probe_ns, folder) = (probe::calibrate(), artifacts.path().to_owned());
+    let terms = Terms { probe_ns, artifacts: folder, ..session.asked.terms.clone() };
     let progress = Progress::new(questions().count(), true);
     let failed = points.iter().any(|point| {
         let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);

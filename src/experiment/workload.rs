@@ -4,7 +4,7 @@ use crate::case::{self, Case, Guests};
 use crate::experiment::Asked;
 use crate::lab::{Lab, Refused, config_for};
 use crate::plan::cores;
-use crate::record::{Book, Executor, Experiment, Line, Place, Point, WorkFacts};
+use crate::record::{Executor, Experiment, Line, Place, Point, WorkFacts};
 use crate::supervise::Stop;
 use crate::swap::{self, LoadPlan, Method, Ready};
 use anyhow::{Context, Result};
@@ -113,7 +113,7 @@ impl Question {
 }
 
 /// Options that all questions of a run share.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Terms {
     /// Seed of orders, arrival times and messages.
     pub seed: u64,
@@ -181,10 +181,5 @@ pub trait Workload: Sync {
     /// child processes of its own.
     fn runs_here(&self) -> bool {
         false
-    }
-
-    /// Lines that are printed below the tables.
-    fn summary(&self, _experiment: &Experiment, _book: &Book) -> String {
-        String::new()
     }
 }

@@ -10,7 +10,6 @@ pub use reason::obstacles;
 
 use crate::case::Guests;
 use crate::plan::Cell;
-use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -168,25 +167,6 @@ impl Lab {
             artifact_bytes: artifact.size() as u64,
             period: engine.period(strategy),
         })
-    }
-
-    /// Compiles the guests of some cells on all processors, largest first. Failures are left to
-    /// [`open`](Self::open).
-    pub fn compile_ahead(&mut self, cells: &[Cell]) {
-        let mut wanted = HashMap::new();
-        for Cell { key, case, guest, engine } in cells {
-            if let Ok(module) = self.guests.of_case(case, guest) {
-                let class = engine.artifact_class(key.strategy);
-                let of = (engine.id(), class, module.name().to_owned(), module.sha256(), case.heap);
-                wanted.entry(of).or_insert((engine, key.strategy, module));
-            }
-        }
-        let mut wanted: Vec<_> = wanted.into_iter().collect();
-        wanted.sort_by_key(|(_, (.., guest))| std::cmp::Reverse(guest.wasm().len()));
-        let made = wanted.into_iter().par_bridge().filter_map(|(of, (engine, strategy, guest))| {
-            Some((of, self.compile(&**engine, strategy, &guest).ok()?))
-        });
-        self.artifacts.extend(made.collect::<Vec<(ArtifactKey, Compiled)>>());
     }
 
     /// The staged artifact of a guest for a strategy, from this process, from an earlier one of the

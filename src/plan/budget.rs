@@ -15,7 +15,7 @@ pub struct Budget {
     pub name: String,
     /// Number of fresh processes in which every cell is measured.
     pub processes: u32,
-    /// Most further processes, for cells with too few clean samples or an impossible scaling.
+    /// Most further processes, for cells with too few clean samples.
     pub extra: u32,
     /// Samples of a cell in each process. Long calls have fewer.
     pub samples: usize,

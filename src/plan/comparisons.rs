@@ -287,7 +287,6 @@ impl Entry {
             purpose: self.purpose,
             case: case.name.clone(),
             guest: GuestName::new(guest).to_string(),
-            second: None,
             subject: Contender { executor: subject, threads, means },
             baseline: Contender { executor: other, threads: on, means: against },
         }
@@ -335,7 +334,7 @@ impl Names {
         };
         let another = match &of.subject.means {
             Means::After { case, .. } => Some(Arc::clone(self.case(case)?)),
-            _ => of.second.as_ref().map(|own| self.case(&own.case).cloned()).transpose()?,
+            _ => None,
         };
         Ok(Compare {
             of: of.clone(),

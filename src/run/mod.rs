@@ -2,8 +2,8 @@
 //! before the next.
 //!
 //! Every cell is measured in several passes. In each pass every engine has its own process, which
-//! opens its cells in random order. Cells with too few clean samples or an impossible scaling are
-//! measured again in further passes. The parent holds the record file. A worker that dies or hangs
+//! opens its cells in random order. Cells with too few clean samples are measured again in
+//! further passes. The parent holds the record file. A worker that dies or hangs
 //! fails the current cell only.
 
 mod arguments;

@@ -1,5 +1,5 @@
 //! The passes of a run: every cell in several fresh processes, and in further ones if it has too
-//! few clean samples or an impossible scaling.
+//! few clean samples.
 
 use super::resume::Done as Finished;
 use super::{Came, Done, FromWorker, Job, Performer, Scope, Tally, Task, ToWorker};
@@ -118,15 +118,13 @@ impl Run<'_> {
             self.pass(process, self.job.tasks())?;
         }
         for extra in 0..budget.extra {
-            let doubtful = self.done.doubtful();
-            let is_asked = |task: &Task| !self.has_enough(task) || doubtful.contains(task);
-            let again: Vec<Task> = self.job.tasks().into_iter().filter(is_asked).collect();
+            let mut again = self.job.tasks();
+            again.retain(|task| !self.has_enough(task));
             if again.is_empty() || self.host.stop.asked() {
                 break;
             }
             self.observer.says(&format!(
-                "{} of {} have too few clean samples or an impossible scaling: again, in further \
-                 processes",
+                "{} of {} have too few clean samples: again, in further processes",
                 again.len(),
                 cells.len() + compares.len()
             ));
@@ -157,9 +155,8 @@ impl Run<'_> {
         }
         for unit in units {
             let mut left = order(unit, &mut random);
-            let mut ahead = process == 0;
             while !left.is_empty() && !self.host.stop.asked() {
-                let done = self.life(process, &left, std::mem::take(&mut ahead))?;
+                let done = self.life(process, &left)?;
                 left.drain(..done);
                 left.retain(|task| !self.is_over(task));
             }
@@ -189,8 +186,8 @@ impl Run<'_> {
     }
 
     /// Starts a worker and follows it until it ends. Returns how many tasks are over, counted from
-    /// the first. A worker that dies while it compiles ahead must be followed by one that does not.
-    fn life(&mut self, process: u32, tasks: &[Task], ahead: bool) -> Result<usize> {
+    /// the first.
+    fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
         let command = (self.host.worker)()?;
         let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command)?;
         let Some(mut child) = spawned else { return Ok(0) };
@@ -200,12 +197,7 @@ impl Run<'_> {
             probe_ns: self.probe_ns,
             artifacts: self.artifacts.path().to_owned(),
             tasks: tasks.to_vec(),
-            ahead,
         };
-        if let (true, Some(task)) = (ahead, tasks.first()) {
-            self.observer.more(1);
-            self.observer.begins(&format!("compiling for {}", task.module().0));
-        }
         child.send(&told);
         let (mut over, mut began, mut budget) = (0, false, None);
         let death = loop {
@@ -242,11 +234,6 @@ impl Run<'_> {
             return Ok(over);
         }
         let Some(task) = tasks.get(over) else { return Ok(over) };
-        if ahead && !began {
-            self.deaths += 1;
-            self.observer.says(&format!("a worker {death} while it compiled ahead"));
-            return Ok(0);
-        }
         anyhow::ensure!(began, "a worker {death} before its first task");
         self.lost(process, task, &death, budget)?;
         Ok(over + 1)

@@ -5,8 +5,7 @@ use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Caller, Crew, InBursts, Raw, Work, measure, turns};
 use crate::plan::{Budget, Cell, Compare, Names, Random, cores};
-use crate::record::{CellKey, Match, Means, Purpose, Setup};
-use crate::swap;
+use crate::record::{CellKey, Match, Means, Setup};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -42,15 +41,6 @@ impl Performer {
         })
     }
 
-    /// Compiles the guests of some tasks' cells on all processors.
-    pub fn compile_ahead(&mut self, tasks: &[Task]) {
-        let keys = tasks.iter().filter_map(|task| match task {
-            Task::Cell(key) => self.names.cell(key).ok(),
-            Task::Compare(_) => None,
-        });
-        self.lab.compile_ahead(&keys.collect::<Vec<Cell>>());
-    }
-
     /// Performs a task. `before_calls` runs when everything is loaded, just before the first call
     /// of the guest.
     pub fn perform(&mut self, task: &Task, before_calls: &mut dyn FnMut()) -> Done {
@@ -81,18 +71,10 @@ impl Performer {
 
     fn compare(&mut self, compare: &Compare) -> Result<Done> {
         self.lab.unload();
-        let (mut subject, mut baseline) = match compare.of.purpose {
-            Purpose::Swap => {
-                let seed = self.random.next_number();
-                swap::sides(&mut self.lab, compare, seed)?
-            }
-            _ => {
-                let subject = self.side(compare, true)?;
-                // Both sides are loaded separately, even if they are the same.
-                self.lab.unload();
-                (subject, self.side(compare, false)?)
-            }
-        };
+        let mut subject = self.side(compare, true)?;
+        // Both sides are loaded separately, even if they are the same.
+        self.lab.unload();
+        let mut baseline = self.side(compare, false)?;
         let (rounds, noisy) = turns(&mut subject, &mut baseline, &self.budget, &mut self.random)?;
         Ok(Done::Compared { rounds: rounds.into_iter().map(rounded).collect(), noisy })
     }

@@ -2,7 +2,7 @@
 
 use super::{Job, Task};
 use crate::record::estimate::{has_enough, needed};
-use crate::record::{Book, CellKey, Executor, Header, Line, Metric, Refusals, Setup, worst};
+use crate::record::{CellKey, Executor, Header, Line, Metric, Refusals, Setup, worst};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -13,7 +13,6 @@ pub struct Done {
     pub begun: bool,
     /// By task: the processes in which it was done, and `true` for clean ones.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
-    pub seen: Vec<Line>,
     pub refusals: Refusals,
     /// Setup of each executor on its first guest of the run.
     pub setups: BTreeMap<Executor, Setup>,
@@ -30,7 +29,6 @@ impl Done {
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
                 let task = Task::Cell(seen.cell.clone());
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
-                self.seen.push(line.clone());
             }
             Line::Comparison(comparison) => {
                 let (all, noisy) = (comparison.rounds.len(), comparison.noisy.len());
@@ -50,17 +48,6 @@ impl Done {
     /// `true` if a cell is refused.
     pub fn is_refused(&self, cell: &CellKey) -> bool {
         worst(&self.refusals, cell).is_some()
-    }
-
-    /// Cells with an impossible scaling, and their cells on one thread. Further processes show if
-    /// it was chance.
-    pub fn doubtful(&self) -> BTreeSet<Task> {
-        let book = Book::of(Header::default(), self.seen.clone());
-        let cells = book.cells.keys().filter(|cell| book.impossible_scaling(cell).is_some());
-        cells
-            .flat_map(|cell| [cell.clone(), CellKey { threads: 1, ..cell.clone() }])
-            .map(Task::Cell)
-            .collect()
     }
 
     /// Number of processes in which a task has enough clean samples.
@@ -113,39 +100,4 @@ pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
         job.done.take(line);
     }
     Some(job.done.tasks.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::{Observations, Sample, Samples};
-    use touchstone_executor::Strategy;
-
-    #[test]
-    fn only_an_impossible_scaling_is_doubtful() {
-        let mut done = Done::default();
-        let mut saw = |case: &str, threads, ns: f64| {
-            let cell = CellKey {
-                case: case.to_owned(),
-                guest: "guest".to_owned(),
-                engine: "engine".to_owned(),
-                strategy: Strategy::INTERPRETED,
-                threads,
-            };
-            for process in 0..3 {
-                let samples = Samples(vec![Sample::single(ns); 8]);
-                let metrics = BTreeMap::from([(Metric::Call, samples)]);
-                done.take(&Line::Observations(Observations {
-                    cell: cell.clone(),
-                    process,
-                    metrics,
-                }));
-            }
-            Task::Cell(cell)
-        };
-        let (alone, beside) = (saw("fast", 1, 100.0), saw("fast", 2, 90.0));
-        saw("slow", 1, 100.0);
-        saw("slow", 2, 97.0);
-        assert_eq!(done.doubtful(), BTreeSet::from([alone, beside]));
-    }
 }

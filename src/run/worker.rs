@@ -21,8 +21,6 @@ pub struct ToWorker {
     /// The private folder in which processes share artifacts.
     pub artifacts: PathBuf,
     pub tasks: Vec<Task>,
-    /// `true` to compile the guests first, on all processors.
-    pub ahead: bool,
 }
 
 /// A message from a worker. Tasks have their index.
@@ -42,12 +40,9 @@ pub fn serve(
     guests: Guests,
 ) -> Result<()> {
     let Some(told) = parent.hear()? else { return Ok(()) };
-    let ToWorker { budget, process, probe_ns, artifacts, tasks, ahead } = told;
+    let ToWorker { budget, process, probe_ns, artifacts, tasks } = told;
     probe::calibrated(probe_ns);
     let mut performer = Performer::new(cases, engines, guests, budget, process, &artifacts)?;
-    if ahead {
-        performer.compile_ahead(&tasks);
-    }
     for (place, task) in tasks.iter().enumerate() {
         parent.say(&FromWorker::Begins(place))?;
         let mut gone = None;

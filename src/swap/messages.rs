@@ -4,6 +4,7 @@ use super::Method;
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Refused, checked_call};
 use crate::measure::resident_kib;
+use crate::plan::{Random, shuffled};
 use std::sync::Arc;
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
@@ -202,6 +203,20 @@ impl Messages {
         }
         Ok(())
     }
+}
+
+/// Kinds of messages in random order. Two of each four change the kind. One more message comes
+/// first, as the reference for the first change; the last one is of the same kind.
+pub fn random_order(random: &mut Random, messages: usize) -> Vec<usize> {
+    let mut last = usize::from(random.coin());
+    let mut order = vec![last];
+    while order.len() <= messages {
+        for change in shuffled(vec![0, 0, 1, 1], random) {
+            last ^= change;
+            order.push(last);
+        }
+    }
+    order
 }
 
 /// Number of swaps after which allocators have taken their arenas.

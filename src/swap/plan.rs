@@ -1,9 +1,9 @@
-//! The data file `benches/swap.toml`, and the comparisons that it requests.
+//! The data file `benches/swap.toml`, and the names of what is measured with it.
 
-use super::{Kind, Method};
+use super::Method;
 use crate::case::{self, Case};
-use crate::plan::{Compare, Names, cores, refusal};
-use crate::record::{Contender, Executor, Match, Means, Purpose, Refusal, Work, data};
+use crate::plan::{Filter, cores};
+use crate::record::data;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -101,51 +101,18 @@ pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>
     (engines, left_out)
 }
 
-/// Comparisons, each with its method.
-pub type Compares = Vec<(Method, Compare)>;
+/// A swap method of an engine, or swaps under load on it.
+pub type Way = (Arc<dyn MeasuredEngine>, Option<Method>);
 
-impl SwapPlan {
-    /// The comparisons of one engine, each with its method: every method with the same messages
-    /// sorted by kind, and with recompiling. Unsupported methods are refused with the reason.
-    pub fn compares(
-        &self,
-        engine: &Arc<dyn MeasuredEngine>,
-        kinds: &[Kind; 2],
-    ) -> Result<(Compares, Vec<Refusal>)> {
-        let [first, second] = self
-            .kinds
-            .each_ref()
-            .map(|case| Work { case: case.name.clone(), guest: case.guests[0].to_string() });
-        let names = Names { cases: self.kinds.to_vec(), engines: vec![Arc::clone(engine)] };
-        let (mut compares, mut refusals) = (Vec::new(), Vec::new());
-        let mut recompile = None;
-        for method in Method::ALL {
-            let strategy = match method.strategy(&**engine, kinds) {
-                Ok(strategy) => strategy,
-                Err(refused) => {
-                    refusals.push(refusal(&**engine, refused.status, refused.reason));
-                    continue;
-                }
-            };
-            let executor = Executor { engine: engine.id().to_owned(), strategy };
-            let side = |means| Contender { executor: executor.clone(), threads: 1, means };
-            let subject = side(Means::Swap { method: method.to_string() });
-            let sorted = side(Means::Sorted { method: method.to_string() });
-            for baseline in std::iter::once(sorted).chain(recompile.clone()) {
-                let of = Match {
-                    purpose: Purpose::Swap,
-                    case: first.case.clone(),
-                    guest: first.guest.clone(),
-                    second: Some(second.clone()),
-                    subject: subject.clone(),
-                    baseline,
-                };
-                compares.push((method, names.compare(&of)?));
-            }
-            if method == Method::Recompile {
-                recompile = Some(subject);
-            }
-        }
-        Ok((compares, refusals))
-    }
+/// The ways that a filter selects by their names, `<engine>/<method>` or `<engine>/under_load`.
+/// Fails with similar names if it selects none.
+pub fn ways(all: &[Arc<dyn MeasuredEngine>], filter: &Filter) -> Result<Vec<Way>> {
+    let methods = Method::ALL.into_iter().map(Some).chain([None]);
+    let of =
+        |engine: Arc<dyn MeasuredEngine>| methods.clone().map(move |way| (engine.clone(), way));
+    let name = |(engine, way): &Way| {
+        let way = way.map_or_else(|| "under_load".to_owned(), |method| method.to_string());
+        format!("{}/{way}", engine.id())
+    };
+    filter.select("no method", engines(all).0.into_iter().flat_map(of), name)
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 use touchstone::experiment::{
-    Ask, Asked, Host, Planned, Question, Ran, Said, Say, Session, Workload, run,
+    Ask, Asked, Host, Planned, Question, Ran, Said, Say, Session, Terms, Workload, run,
 };
 use touchstone::lab::Refused;
 use touchstone::plan::Filter;
@@ -147,13 +147,15 @@ fn what_another_run_left_is_removed() {
 #[test]
 fn a_run_of_other_questions_options_or_settings_goes_on_with_no_point() {
     let asked = Asked::default;
+    let (stall, rounds) = (Duration::from_millis(1), 7);
+    let of_terms = |terms| Asked { terms, ..asked() };
     let settings = format!("{DECLARATION}\n[settings]\nmany = 2\n");
     let filter = Filter::new(Some("all")).unwrap();
     let others = [
         (DECLARATION, Asked { filter, ..asked() }),
         (DECLARATION, Asked { memory: Some(1 << 30), ..asked() }),
-        (DECLARATION, Asked { stall: Duration::from_millis(1), ..asked() }),
-        (DECLARATION, Asked { rounds: 7, ..asked() }),
+        (DECLARATION, of_terms(Terms { stall, ..Terms::default() })),
+        (DECLARATION, of_terms(Terms { rounds, ..Terms::default() })),
         (settings.as_str(), asked()),
     ];
     for (declaration, other) in others {

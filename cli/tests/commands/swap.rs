@@ -9,14 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use touchstone::case::{self, Case, Guests, digest};
+use touchstone::experiment::{Ask, Host, Question, Said, Terms, workload};
 use touchstone::lab::{Lab, Refused};
-use touchstone::measure::turns;
-use touchstone::plan::{Budget, Compare, Random, cores};
-use touchstone::record::{self, Line, Means, Status, Tail, Work};
+use touchstone::plan::{Random, cores};
+use touchstone::record::{self, Experiment, Line, Point, PointRefusal, Status, Tail};
+use touchstone::supervise::Stop;
 use touchstone::swap::{
-    self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, UnderLoad, random_order, sides,
+    self, Kind, LoadPlan, Messages, Method, Ready, SwapPlan, UnderLoad, random_order,
 };
-use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 use touchstone_executor::harness::mock::{Answer, MockEngine};
 use touchstone_executor::{Config, Execution, Support};
 
@@ -70,10 +71,9 @@ fn plan(folder: &Path, cases: &[Case], text: &str) -> anyhow::Result<SwapPlan> {
 
 /// Two kinds, and a lab over their guests.
 struct Place {
-    plan: SwapPlan,
     kinds: Arc<[Kind; 2]>,
     lab: Lab,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Place {
@@ -83,7 +83,7 @@ impl Place {
         let guests = Guests::in_folder(folder.path());
         let mut lab = Lab::new(guests, Config::default()).without_times();
         let kinds = swap::kinds(plan.kinds.each_ref(), lab.guests()).unwrap();
-        Self { plan, kinds, lab, _folder: folder }
+        Self { kinds, lab, folder }
     }
 
     fn ready(
@@ -235,72 +235,94 @@ fn the_methods_of_every_engine_answer_rightly() {
     }
 }
 
-/// A short budget: every round has as few messages as it may.
-fn budget() -> Budget {
-    Budget { sample: Duration::ZERO, retry: Duration::ZERO, rounds: 6, ..Budget::quick(4) }
+/// The points of the comparisons of an engine, in one process.
+fn compared(place: &Place, engine: &MockEngine) -> Vec<Point> {
+    let folder = place.folder.path();
+    let experiment = Experiment::load(record::experiments_folder().join("swap.toml")).unwrap();
+    let cases = case::load_all(folder).unwrap();
+    let (engines, guests) = (vec![shared(engine)], Guests::in_folder(folder));
+    let at = record::Place::default().with("engine", engines[0].id());
+    let host = Host { experiment, cases, engines, guests, stop: Stop::default() };
+    let question = &Question { place: at, ..Question::default() };
+    let scratch = Scratch::new().unwrap();
+    let terms = &Terms {
+        rounds: 3,
+        small: true,
+        artifacts: scratch.path().to_owned(),
+        file: Some(folder.join("swap.data")),
+        ..Terms::default()
+    };
+    let mut points = Vec::new();
+    let mut say = |said: Said| {
+        if let Said::Found(line) = said
+            && let Line::Point(point) = *line
+        {
+            points.push(*point);
+        }
+    };
+    let workload = workload("swap").unwrap();
+    workload.answer(Ask { host, question, terms }, &mut say).unwrap();
+    points
 }
 
-/// Compares in this process.
-fn compared(place: &mut Place, compare: &Compare) -> anyhow::Result<Vec<(f64, f64)>> {
-    let (mut subject, mut baseline) = sides(&mut place.lab, compare, 4)?;
-    Ok(turns(&mut subject, &mut baseline, &budget(), &mut Random::new(1))?.0)
+/// The place of a point without its engine, and the reason why it has no times.
+fn named(point: &Point) -> (String, Option<&PointRefusal>) {
+    let names = ["method", "against", "strategy"];
+    let names = names.map(|name| point.place.text(name).unwrap_or("none"));
+    (names.join(" "), point.refused.as_ref())
 }
 
 #[test]
 fn each_method_is_compared_with_sorted_messages_and_with_recompiling() {
-    let mut place = Place::new();
-    let engine = shared(&mock());
-    let (compares, refusals) = place.plan.compares(&engine, &place.kinds).unwrap();
-    assert_eq!((compares.len(), refusals.len()), (9, 0));
-    for (method, compare) in compares {
-        let of = &compare.of;
-        let second = Work { case: "second".to_owned(), guest: "second".to_owned() };
-        assert_eq!((&*of.case, of.second.as_ref()), ("first", Some(&second)));
-        assert_eq!(of.subject.means, Means::Swap { method: method.to_string() });
-        match &of.baseline.means {
-            Means::Sorted { method: sorted } => assert_eq!(*sorted, method.to_string()),
-            Means::Swap { method: other } => {
-                assert_eq!(other, "recompile");
-                assert_ne!(method, Method::Recompile);
-            }
-            means => panic!("{means:?}"),
+    let points = compared(&Place::new(), &mock());
+    let mut names: Vec<(String, Option<&PointRefusal>)> = points.iter().map(named).collect();
+    names.sort_by(|a, b| a.0.cmp(&b.0));
+    let all = [
+        "instantiate recompile recreate_instance_cow",
+        "instantiate sorted recreate_instance_cow",
+        "load_artifact recompile recreate_instance_cow",
+        "load_artifact sorted recreate_instance_cow",
+        "pool recompile pooling_cow",
+        "pool sorted pooling_cow",
+        "recompile sorted recreate_instance_cow",
+        "two_live_instances recompile instance_reuse_tracked",
+        "two_live_instances sorted instance_reuse_tracked",
+    ];
+    assert_eq!(names, all.map(|name| (name.to_owned(), None)));
+    for point in points {
+        for samples in ["message", "baseline"].map(|metric| &point.values[metric].0) {
+            assert!(samples.len() >= 3 && samples.iter().all(|own| own.per_call() > 0.0));
         }
-        let rounds = compared(&mut place, &compare).unwrap();
-        assert!(rounds.len() >= 2, "{method}: {rounds:?}");
-        assert!(rounds.iter().all(|(subject, baseline)| *subject > 0.0 && *baseline > 0.0));
     }
 }
 
 #[test]
 fn a_method_that_cannot_be_had_is_refused_and_the_others_go_on() {
-    let place = Place::new();
     let engine = mock().supporting(|strategy| match strategy.to_string().as_str() {
         "interpreted" | "pooling_tracked" => Support::Native,
         _ => Support::unsupported("not this one"),
     });
-    let (compares, refusals) = place.plan.compares(&shared(&engine), &place.kinds).unwrap();
-    let strategies: Vec<String> = compares
-        .iter()
-        .filter(|(_, compare)| matches!(compare.of.baseline.means, Means::Sorted { .. }))
-        .map(|(method, compare)| format!("{method} {}", compare.of.subject.executor.strategy))
-        .collect();
-    assert_eq!(
-        strategies,
-        [
-            "recompile interpreted",
-            "load_artifact interpreted",
-            "instantiate interpreted",
-            "pool pooling_tracked"
-        ]
-    );
-    assert_eq!(refusals.len(), 1);
+    let points = compared(&Place::new(), &engine);
+    let (measured, refused): (Vec<_>, Vec<_>) =
+        points.iter().map(named).partition(|(_, refused)| refused.is_none());
+    let mut measured: Vec<String> = measured.into_iter().map(|(name, _)| name).collect();
+    measured.retain(|name| name.contains(" sorted "));
+    measured.sort();
+    let all = ["instantiate", "load_artifact", "pool", "recompile"].map(|method| {
+        let strategy = if method == "pool" { "pooling_tracked" } else { "interpreted" };
+        format!("{method} sorted {strategy}")
+    });
+    assert_eq!(measured, all);
     let reason = "two_live_instances with instance_reuse_tracked: not this one";
-    assert_eq!((refusals[0].status, &*refusals[0].reason), (Status::Unsupported, reason));
+    for (name, refusal) in refused {
+        let refusal = refusal.map(|own| (own.status, &*own.reason));
+        assert!(name.starts_with("two_live_instances ") && name.ends_with(" none"), "{name}");
+        assert_eq!(refusal, Some((Status::Unsupported, reason)));
+    }
 }
 
 #[test]
-fn a_wrong_answer_a_trap_and_a_failure_are_errors_with_names() {
-    let mut place = Place::new();
+fn a_wrong_answer_a_trap_and_a_failure_are_reasons_with_names() {
     for (bad, status, said) in [
         (Answer::Output(vec![9]), Status::Wrong, "second: expected 0x0802, got 0x09"),
         (
@@ -315,15 +337,15 @@ fn a_wrong_answer_a_trap_and_a_failure_are_errors_with_names() {
     ] {
         // Both kinds are right when they are tried, and the second one is not later.
         let calls = AtomicU64::new(0);
-        let engine = shared(&MockEngine::new("mock").answering(move |call| {
+        let engine = mock().answering(move |call| {
             let calls = calls.fetch_add(1, Ordering::SeqCst);
             if calls > 40 && call.input == [8] { bad.clone() } else { answer(call.input) }
-        }));
-        let (compares, _) = place.plan.compares(&engine, &place.kinds).unwrap();
-        let error = compared(&mut place, &compares[0].1).unwrap_err();
-        let refused = error.downcast_ref::<Refused>().expect("a reason of its own");
-        assert_eq!(refused.status, status, "{refused}");
-        assert!(refused.reason.contains(said), "{refused}");
+        });
+        for point in compared(&Place::new(), &engine) {
+            let refusal = point.refused.expect("no side is right");
+            assert_eq!(refusal.status, status, "{refusal:?}");
+            assert!(refusal.reason.contains(said), "{refusal:?}");
+        }
     }
 }
 
@@ -426,15 +448,12 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
         let filter = format!("^{}/(pool|under_load)$", engine.id());
         let ran = run(&["--sampling", "quick", "--swaps", "40", &filter]);
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-        for part in ["/recompile", "Memory over many swaps", "Swap under load"] {
+        for part in ["recompile", "Memory over many swaps", "Swap under load"] {
             assert!(ran.out.contains(part), "'{part}' is not in: {}", ran.out);
         }
         let runs = record::load(&records).unwrap().runs;
         assert_eq!((runs.len(), &*runs[0].0.sampling.name), (1, "swap"));
         let lines = &runs[0].1;
-        let compared = lines.iter().filter(|line| matches!(line, Line::Comparison(_))).count();
-        // Two comparisons in three processes, or more where there was interference.
-        assert!(compared >= 6, "{compared}");
         let of = |name: &str| {
             let points = lines.iter().filter_map(|line| match line {
                 Line::Point(point) if point.experiment == name => Some(point),
@@ -442,6 +461,8 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
             });
             points.collect::<Vec<_>>()
         };
+        // Two comparisons in three processes.
+        assert_eq!(of("swap").iter().filter(|point| point.refused.is_none()).count(), 6);
         let load = of("swap_load")[0];
         let value = |name: &str| load.values[name].0[0].total;
         assert_eq!((value("replacements"), value("failed"), value("wrong")), (5.0, 0.0, 0.0));
@@ -451,7 +472,7 @@ fn the_command_records_one_run_and_says_what_it_cannot_use() {
     if let Some(engine) = engines.iter().find(|engine| !there(engine)) {
         let name = format!("{}/pool", engine.id());
         let ran = run(&["--sampling", "quick", "--swaps", "20", &format!("^{name}$")]);
-        assert!(ran.code == 0 && ran.err.contains(&format!("left out: {name}: ")), "{}", ran.err);
+        assert!(ran.code == 0 && ran.out.contains(" refusals; --json prints"), "{}", ran.out);
     }
     folder.file("swap.toml", GOOD);
     run(&[]).refused(&["there is no case 'first'", "swap.toml"]);

@@ -81,8 +81,6 @@ fn cells() -> Vec<Line> {
     ]);
     let by = |means| contender(("alpha", "instance_reuse"), means);
     let after = Means::After { case: "heavy".to_owned(), skip: 1, burst: 2 };
-    let swap = |method: &str| Means::Swap { method: method.to_owned() };
-    let sorted = Means::Sorted { method: "pool".to_owned() };
     let ratios = [1.03, 1.04, 1.05];
     let both = |purpose, a, b| comparison(purpose, EMPTY, by(a), by(b), ratios);
     run.and([
@@ -95,8 +93,6 @@ fn cells() -> Vec<Line> {
     .and(both(Purpose::Deadline, Means::Limited, Means::Contract))
     .and(both(Purpose::Against, Means::Contract, Means::Build("label".to_owned())))
     .and(both(Purpose::Peers, after, Means::Bursts { skip: 1, burst: 2 }))
-    .and(both(Purpose::Swap, swap("pool"), sorted))
-    .and(both(Purpose::Swap, swap("pool"), swap("recompile")))
     .lines
 }
 
@@ -110,6 +106,12 @@ fn others() -> Vec<Line> {
     let soak = [1000_u64, 10_000].map(|swaps| {
         let place = at.clone().with("method", "pool").with("swaps", swaps);
         line(Point::new("swap_memory", place, 0).value("rss_kib", 9000.0))
+    });
+    let swap = ["sorted", "recompile"].map(|against| {
+        let place = at.clone().with("method", "pool").with("against", against);
+        let samples = |ns| Samples(vec![Sample::single(ns); 6]);
+        let point = Point::new("swap", place, 0).samples("message", samples(103.0));
+        line(point.samples("baseline", samples(100.0)))
     });
     let place = at.clone().with("method", "pool").with("threads", 2_u64);
     let load = Point::new("swap_load", place, 0)
@@ -192,7 +194,7 @@ fn others() -> Vec<Line> {
         count,
     ];
     let requests = ["used", "clean"].into_iter().flat_map(requests);
-    one.into_iter().chain(soak).chain(requests).collect()
+    one.into_iter().chain(soak).chain(swap).chain(requests).collect()
 }
 
 /// A finding of each check with each outcome, with and without a known cause.

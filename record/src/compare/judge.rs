@@ -107,7 +107,6 @@ mod tests {
             purpose: Purpose::Against,
             case: "case".to_owned(),
             guest: "guest".to_owned(),
-            second: None,
             subject: contender("a"),
             baseline: contender("b"),
         };

@@ -3,12 +3,8 @@
 //!
 //! Every ratio is *times slower than the baseline*: 1.00 is the baseline, lower is better.
 
-mod crossing;
 mod judge;
 mod records;
-mod resets;
 
-pub use crossing::{Change, Crossings, crossings};
 pub use judge::{Judged, MARGIN, Verdict, judge, judge_rounds};
 pub use records::of_records;
-pub use resets::{CALL, Race, courses, drops, fastest, page_size, races, ratio};

@@ -57,11 +57,6 @@ impl Progress {
         self.bar.inc_length(steps as u64);
     }
 
-    /// Does what writes to the terminal, without the bar meanwhile.
-    pub fn suspended<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.bar.suspend(work)
-    }
-
     /// Prints a sentence above the bar.
     pub fn print(&self, sentence: &str) {
         // A closed standard error does not stop the work.

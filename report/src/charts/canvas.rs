@@ -94,21 +94,28 @@ impl Canvas {
 
     /// Adds a line with corners.
     pub(super) fn path(&mut self, corners: &[Point], width: u32, color: Color) {
-        let width = whole(f64::from(width));
-        let corners: String =
-            corners.iter().map(|(x, y)| format!("{},{} ", whole(*x), whole(*y))).collect();
-        self.add(format_args!(
-            "<polyline fill=\"none\" opacity=\"1\" stroke=\"{color}\" stroke-width=\"{width}\" \
-             points=\"{corners}\"/>\n"
-        ));
+        self.line(corners, width, "", color);
     }
 
     /// Adds a line with corners in dashes: their lengths and those of the gaps in turns, px.
     /// Without any, the line is solid.
     pub(super) fn dashed(&mut self, corners: &[Point], dashes: &[f64], color: Color) {
-        for dash in pieces(corners, dashes) {
-            self.path(&dash, 2, color);
-        }
+        let lengths: Vec<String> = dashes.iter().map(|own| whole(*own).to_string()).collect();
+        let dashes = match lengths.is_empty() {
+            true => String::new(),
+            false => format!(" stroke-dasharray=\"{}\"", lengths.join(" ")),
+        };
+        self.line(corners, 2, &dashes, color);
+    }
+
+    fn line(&mut self, corners: &[Point], width: u32, dashes: &str, color: Color) {
+        let width = whole(f64::from(width));
+        let corners: String =
+            corners.iter().map(|(x, y)| format!("{},{} ", whole(*x), whole(*y))).collect();
+        self.add(format_args!(
+            "<polyline fill=\"none\" opacity=\"1\" stroke=\"{color}\" stroke-width=\"{width}\" \
+             points=\"{corners}\"{dashes}/>\n"
+        ));
     }
 
     pub(super) fn rect(&mut self, (x, y): Point, (width, height): Point, color: Color) {
@@ -172,38 +179,6 @@ fn whole(length: f64) -> i32 {
     (length * UNITS).round().clamp(-300_000.0, 300_000.0) as i32
 }
 
-/// The pieces of a line with corners that its dashes leave: all of it where there are none.
-fn pieces(corners: &[Point], dashes: &[f64]) -> Vec<Vec<Point>> {
-    let mut lengths = dashes.iter().copied().cycle();
-    let Some(mut left) = lengths.next() else { return vec![corners.to_vec()] };
-    let mut pieces: Vec<Vec<Point>> =
-        corners.first().map(|first| vec![*first]).into_iter().collect();
-    let mut is_dash = true;
-    for pair in corners.windows(2) {
-        let ((mut x, mut y), (end_x, end_y)) = (pair[0], pair[1]);
-        loop {
-            let rest = (end_x - x).hypot(end_y - y);
-            let step = left.min(rest);
-            if rest > 0.0 {
-                (x, y) = (x + (end_x - x) * step / rest, y + (end_y - y) * step / rest);
-            }
-            if let Some(piece) = pieces.last_mut().filter(|_| is_dash && step > 0.0) {
-                piece.push((x, y));
-            }
-            left -= step;
-            if left > 0.0 || rest <= step {
-                break;
-            }
-            left = lengths.next().unwrap_or(f64::INFINITY);
-            is_dash = !is_dash;
-            if is_dash {
-                pieces.push(vec![(x, y)]);
-            }
-        }
-    }
-    pieces
-}
-
 /// The embedded fonts, normal and bold.
 static FONTS: LazyLock<[Option<FontRef<'static>>; 2]> = LazyLock::new(|| {
     let fonts = [dejavu::sans::regular(), dejavu::sans::bold()];
@@ -249,22 +224,6 @@ pub(super) fn widest<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dashes_go_around_corners() {
-        let corners = [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)];
-        assert_eq!(pieces(&corners, &[]), [corners.to_vec()]);
-        let expected = [
-            vec![(0.0, 0.0), (4.0, 0.0)],
-            vec![(6.0, 0.0), (10.0, 0.0)],
-            vec![(10.0, 2.0), (10.0, 6.0)],
-            vec![(10.0, 8.0), (10.0, 10.0)],
-        ];
-        assert_eq!(pieces(&corners, &[4.0, 2.0]), expected);
-        let around = pieces(&corners, &[15.0, 100.0]);
-        assert_eq!(around, [vec![(0.0, 0.0), (10.0, 0.0), (10.0, 5.0)]]);
-        assert_eq!(pieces(&[], &[4.0, 2.0]), Vec::<Vec<Point>>::new());
-    }
 
     #[test]
     fn long_texts_lose_their_end() {

@@ -5,9 +5,8 @@ mod rows;
 pub(crate) use rows::{Row, filled, rows, shown, sort};
 
 use super::markdown::{Table, below, code, details, markdown};
-use super::units::{count, grouped};
+use super::units::{count, grouped, page_size};
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_record::compare::page_size;
 use touchstone_record::{
     Book, Coordinate, Executor, Experiment, Place, PointBook, PointColumn, PointTable, Points,
     Shown, preference,
@@ -103,10 +102,15 @@ fn plain(experiment: &Experiment, points: Vec<&Points>, table: &PointTable) -> S
         });
     }
     sort(&mut all, table.by.as_deref());
+    let is_by_engine = table.rows.as_deref() == Some("engine");
+    if is_by_engine {
+        all.sort_by_cached_key(|row| row.place.get("engine").cloned());
+    }
     let first = table.first.as_deref().unwrap_or("Executor");
     let mut own = Table::new(first, table.columns.iter().map(|column| &column.heading));
     for row in &all {
-        let words = table.rows.as_deref().and_then(|name| row.text(name, Shown::Words));
+        let shown = if is_by_engine { Shown::Code } else { Shown::Words };
+        let words = table.rows.as_deref().and_then(|name| row.text(name, shown));
         let label = words.filter(|words| !words.is_empty()).or_else(|| row.executor().map(code));
         let cell = |column: &PointColumn| row.cell(column, &table.against, &all);
         own.row(label.unwrap_or_default(), table.columns.iter().map(cell));

@@ -1,9 +1,11 @@
 //! Rows of points: the values of a table's row or a chart's bars.
 
 use crate::markdown::{code, markdown};
+use crate::races::in_rounds;
 use crate::units;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
+use touchstone_record::compare::{MARGIN, Verdict};
 use touchstone_record::estimate::of_values;
 use touchstone_record::expression::evaluate;
 use touchstone_record::{
@@ -109,9 +111,13 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The ratio of a metric to one of another row: over all pairs of samples of a process.
+    /// The ratio of a metric to one of another row: over the rounds in which both were sampled, or
+    /// over all pairs of samples of a process.
     pub(crate) fn over(&self, other: &Self, own: &str, theirs: &str) -> Option<Estimate> {
         let ((mine, metric), (others, beside)) = (self.points(own)?, other.points(theirs)?);
+        if self.experiment.metric(metric).is_some_and(|own| own.sampled) {
+            return Some(in_rounds((mine, metric), (others, beside))?.ratio);
+        }
         let others: BTreeMap<u32, &[Sample]> =
             others.samples(beside).map(|(process, samples)| (process, &*samples.0)).collect();
         let pairs = mine
@@ -137,7 +143,10 @@ impl<'a> Row<'a> {
                 let is_same = !column.same || other.executor() == self.executor();
                 other.place.get("engine") == engine && other.place.has(against) && is_same
             };
-            let other = all.iter().find(is_meant).filter(|_| !self.place.has(against))?;
+            let other = match against.iter().next() {
+                Some(_) => all.iter().find(is_meant).filter(|_| !self.place.has(against))?,
+                None => self,
+            };
             return Some(shown(column.shown, &self.over(other, &column.value, over)?));
         }
         self.text(&column.value, column.shown)
@@ -192,6 +201,10 @@ pub(crate) fn shown(as_shown: Shown, value: &Estimate) -> String {
     let text = match as_shown {
         Shown::Interval => return units::time_with_interval(value),
         Shown::Ratio => return units::ratio_with_interval(value),
+        Shown::Verdict => {
+            let verdict = Verdict::of(value.interval, MARGIN);
+            return format!("{}, {verdict}", units::ratio_with_interval(value));
+        }
         Shown::Time => units::time(number),
         Shown::Short => units::time_short(number),
         Shown::Count | Shown::Words | Shown::Code => units::grouped(whole(number)),

@@ -85,7 +85,6 @@ fn compared(purpose: Purpose, ratio: f64, noisy: bool) -> Vec<Line> {
         purpose,
         case: "case".to_owned(),
         guest: "guest".to_owned(),
-        second: None,
         subject: side("a"),
         baseline: side("b"),
     };

@@ -4,11 +4,11 @@
 use crate::Records;
 use crate::experiment::capital;
 use crate::markdown::{Table, code, markdown};
-use crate::units::median;
+use crate::races::{CALL, Race, fastest, races};
+use crate::units::{median, page_size};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use touchstone_executor::MemoryFrom;
-use touchstone_record::compare::{CALL, Race, fastest, page_size, races};
 use touchstone_record::{Executor, Experiment, Place, PointBook, preference};
 
 pub(crate) fn section(records: &Records) -> String {

@@ -10,7 +10,6 @@ pub(super) mod metrics;
 mod order;
 pub(super) mod settings;
 pub(super) mod shares;
-pub(super) mod swap;
 pub(super) mod tables;
 pub(super) mod threads;
 

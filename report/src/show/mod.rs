@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use touchstone_record::compare::{Judged, MARGIN, judge};
 use touchstone_record::terminal::{Style, Table};
 use touchstone_record::{
-    Book, CellKey, Coordinate, Count, Estimate, Experiment, Match, Metric, PointColumn,
+    Book, CellKey, Coordinate, Count, Estimate, Experiment, Match, Metric, Place, PointColumn,
     PointRefusal, Points, Refusal, Shown, Unit, experiments_folder,
 };
 
@@ -321,12 +321,15 @@ impl Shape<'_> {
         }
         let own = Row::of(experiment, self.points);
         // Values that stand beside each other in the table have rows of their own here.
-        match experiment.tables.first().filter(|table| table.beside.is_empty()) {
-            Some(table) => {
-                for PointColumn { heading, value, shown, .. } in &table.columns {
+        let table = experiment.tables.first().filter(|table| table.beside.is_empty());
+        let declared = Some(&experiment.show).filter(|columns| !columns.is_empty());
+        match declared.or(table.map(|table| &table.columns)) {
+            Some(columns) => {
+                for column in columns {
+                    let PointColumn { heading, value, shown, .. } = column;
                     let is_value = !matches!(shown, Shown::Words | Shown::Code);
                     if is_value && experiment.dimension(value).is_none() {
-                        line.number(heading, own.text(value, *shown));
+                        line.number(heading, own.cell(column, &Place::default(), &[]));
                     }
                 }
             }

@@ -4,11 +4,12 @@ use crate::Content;
 use crate::markdown::{code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Part;
+use crate::races::{self, CALL, ratio};
 use crate::rank::{fastest, ties};
-use crate::units::{median, prose_list};
+use crate::units::{median, page_size, prose_list};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use touchstone_record::compare::{self, CALL, Verdict, page_size, ratio};
+use touchstone_record::compare::Verdict;
 use touchstone_record::{Experiment, Place, PointBook};
 
 /// A list of the cases, each with its numbers; empty where there is none.
@@ -62,7 +63,7 @@ pub(super) fn cases(content: &Content<'_>) -> String {
 
 /// The courses of resets that were measured: those that write the same pages first.
 fn courses(experiment: &Experiment, points: &PointBook) -> Vec<Place> {
-    let mut courses: Vec<Place> = compare::courses(points).into_keys().collect();
+    let mut courses: Vec<Place> = races::courses(points).into_keys().collect();
     let order =
         |course: &Place, name: &str| Some(experiment.dimension(name)?.order(course.get(name)?));
     courses.sort_by_cached_key(|course| {

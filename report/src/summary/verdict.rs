@@ -103,7 +103,6 @@ fn in_turns(peers: &Book, of: &Finding) -> Option<[Estimate; 3]> {
         purpose: Purpose::Peers,
         case: of.call.case.clone(),
         guest: of.call.guest.clone(),
-        second: None,
         subject: side(&of.subject),
         baseline: side(of.baseline.as_ref()?),
     };

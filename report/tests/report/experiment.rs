@@ -104,3 +104,38 @@ fn a_declaration_is_enough_for_section_chart_and_failures() {
     }
     assert!(!page.contains("Never") && place.image("toy.svg").exists());
 }
+
+#[test]
+fn metrics_of_the_same_rounds_are_compared_engine_by_engine() {
+    let place = Place::with(&small());
+    let declared = touchstone_record::experiments_folder().join("swap.toml");
+    std::fs::copy(declared, place.options.experiments.join("swap.toml")).unwrap();
+    let swap = |engine: &str, method: &str, against: &str, ratio: f64| {
+        let at = At::of(&executor(engine, "recreate_instance"));
+        let at = at.with("method", method).with("against", against);
+        let samples = |factor: f64| {
+            let sample = |n: i32| Sample::single(1000.0 * factor * (1.0 + f64::from(n) / 1000.0));
+            Samples((0..6).map(sample).collect())
+        };
+        (0..3).map(move |process| {
+            let point = Point::new("swap", at.clone(), process).samples("message", samples(ratio));
+            Line::Point(Box::new(point.samples("baseline", samples(1.0))))
+        })
+    };
+    let points = swap("omega", "recompile", "sorted", 99.0)
+        .chain(swap("alpha", "load_artifact", "sorted", 3.0))
+        .chain(swap("alpha", "load_artifact", "recompile", 0.1))
+        .chain(swap("alpha", "recompile", "sorted", 30.0));
+    Run::of(points).append(&place.beside("swap.jsonl"));
+    let page = place.page();
+    let row = |text: &str| page.find(text).unwrap_or_else(|| panic!("'{text}' is not in:\n{page}"));
+    let rows = [
+        row(
+            "| `alpha` | `recompile` | `recreate_instance` | 30.07 µs | 1.002 µs | 30.00 × [30.00 – 30.00] | – |",
+        ),
+        row("| `alpha` | `load_artifact` | `recreate_instance` | 3.007 µs | 1.002 µs | 3.000 × "),
+        row("| `omega` | `recompile` |"),
+    ];
+    assert!(rows.is_sorted(), "engine by engine, the slowest method first");
+    assert_has(&page, "| 0.100 × [0.100 – 0.100], faster |");
+}

@@ -19,7 +19,7 @@ mod svg;
 use fixtures::{Run, cell, comparison, contender, executor, large_matrix, null, refusal, resets};
 use place::{DIRTY, EMPTY, Place};
 use std::path::PathBuf;
-use touchstone_record::{COUNTS, Line, Means, Metric, PEERS, Purpose, SWAPS, Status};
+use touchstone_record::{COUNTS, Line, Means, Metric, PEERS, Purpose, Status};
 use touchstone_report as report;
 
 /// A few cells of two engines with everything that can happen to a cell.
@@ -336,11 +336,10 @@ fn a_ratio_says_how_many_times_slower_than_the_baseline_the_subject_is() {
 }
 
 #[test]
-fn peers_and_swaps_come_from_files_of_their_own() {
+fn peers_come_from_a_file_of_their_own() {
     let place = Place::with(&small());
     let page = place.page();
     assert_has(&page, "There are no records of peers");
-    assert_has(&page, "There are no records of swaps");
 
     let mut subject = contender(("alpha", "instance_reuse"), Means::Contract);
     let mut baseline = contender(("omega", "pooling_cow"), Means::Contract);
@@ -354,24 +353,6 @@ fn peers_and_swaps_come_from_files_of_their_own() {
     lines.extend(peers(&subject, &baseline, [0.4, 0.5, 0.8]));
     Run::of(lines).append(&place.beside(PEERS));
 
-    let kind = |method: &str| {
-        let method = method.to_owned();
-        [Means::Swap { method: method.clone() }, Means::Sorted { method }]
-            .map(|means| contender(("alpha", "recreate_instance"), means))
-    };
-    let ([recompile, recompile_sorted], [load, load_sorted]) =
-        (kind("recompile"), kind("load_artifact"));
-    let swap = |subject: &_, baseline: &_, ratio: f64| {
-        let interval = [ratio * 0.9, ratio, ratio * 1.1];
-        comparison(Purpose::Swap, "a", Clone::clone(subject), Clone::clone(baseline), interval)
-    };
-    let lines = [
-        swap(&load, &load_sorted, 3.0),
-        swap(&load, &recompile, 0.1),
-        swap(&recompile, &recompile_sorted, 30.0),
-    ];
-    Run::of(lines.concat()).append(&place.beside(SWAPS));
-
     let page = place.page();
     for threads in ["1", "2_against_1", "2"] {
         assert_has(
@@ -381,11 +362,6 @@ fn peers_and_swaps_come_from_files_of_their_own() {
     }
     assert_has(&page, "| `alpha_instance_reuse` | omega_pooling_cow");
     assert_has(&page, "| 0.00500 × [0.00400 – 0.00800] |");
-    let recompile =
-        page.find("| `alpha` | `recompile` | `recreate_instance` | 30.00 µs |").unwrap();
-    let load = page.find("| `alpha` | `load_artifact` | `recreate_instance` | 3.000 µs |").unwrap();
-    assert!(recompile < load, "the slowest method first");
-    assert_has(&page, "| 0.100 × [0.090 – 0.110], faster |");
 }
 
 proptest::proptest! {

@@ -9,7 +9,7 @@ use crate::case;
 use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for, elapsed};
 use crate::measure::{Tails, footprint};
-use crate::plan::{Cell, Plan, Random, shuffled};
+use crate::plan::{Cell, Names, Plan, Random, shuffled};
 use crate::record::{Place, Point, Status, Tail};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -62,13 +62,13 @@ impl Workload for Density {
     }
 
     fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
-        let Ask { mut host, question, terms } = ask;
-        let case = question.place.text("case").unwrap_or_default().to_owned();
-        host.cases.retain(|own| own.name == case);
-        let plan = Plan::new(&host.cases, &host.engines, &mut host.guests)?;
-        let instances = question.place.number("instances").unwrap_or(1);
-        let is_meant = |cell: &&Cell| place(cell, instances) == question.place;
-        let cell = plan.cells.iter().find(is_meant).context("there is no such cell")?;
+        let Ask { host, question, terms } = ask;
+        let place = &question.place;
+        let name = |dimension| place.text(dimension).unwrap_or_default();
+        let executor = place.executor().context("the question names no executor")?;
+        let key = executor.cell(name("case"), name("guest"), 1);
+        let cell = &Names::new(&host.cases, &host.engines).cell(&key)?;
+        let instances = place.number("instances").unwrap_or(1);
         // One more is opened, to compare its output, and kept by the lab.
         let most = u32::try_from(instances).unwrap_or(u32::MAX).saturating_add(2);
         let config = Config { instances: most, ..config_for(1) };

@@ -14,9 +14,10 @@ pub(super) const WORKLOAD: &dyn Workload = &Load;
 
 impl Workload for Load {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
-        let engines = asked.values(&host.experiment, "engine");
-        let questions = engines.into_iter().map(|engine| Question {
-            place: Place::default().with("engine", engine),
+        let mut ways = swap::ways(&host.engines, &asked.filter)?;
+        ways.retain(|(_, method)| method.is_none());
+        let questions = ways.iter().map(|(engine, _)| Question {
+            place: Place::default().with("engine", engine.id()),
             ..Question::default()
         });
         Ok(Planned { questions: questions.collect(), ..Planned::default() })
@@ -41,7 +42,7 @@ impl Workload for Load {
     }
 
     fn files(&self, asked: &Asked) -> Vec<PathBuf> {
-        vec![swap::file(asked.file.as_deref())]
+        vec![swap::file(asked.terms.file.as_deref())]
     }
 
     fn limit(&self) -> Duration {

@@ -2,6 +2,7 @@
 
 use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::Refused;
+use crate::plan::Filter;
 use crate::record::Place;
 use crate::swap::{self, Method};
 use anyhow::{Context, Result};
@@ -12,8 +13,6 @@ pub(super) struct Memory;
 
 pub(super) const WORKLOAD: &dyn Workload = &Memory;
 
-/// The name of a method of an engine for filters, and the number of swaps.
-const WAYS: &str = "method";
 const SWAPS: &str = "swaps";
 
 impl Workload for Memory {
@@ -21,12 +20,14 @@ impl Workload for Memory {
         let Some(swaps) = asked.numbers(&host.experiment, SWAPS).first().copied() else {
             return Ok(Planned::default());
         };
-        let ways = asked.values(&host.experiment, WAYS);
-        let questions = ways.iter().filter_map(|way| {
-            let way = way.to_string();
-            let (engine, method) = way.split_once('/')?;
-            let place = Place::default().with("engine", engine).with("method", method);
-            Some(Question { place: place.with(SWAPS, swaps), ..Question::default() })
+        let plan = swap::load(&swap::file(asked.terms.file.as_deref()), &host.cases)?;
+        let soak = Filter::new(plan.soak.as_deref())?;
+        let ways = swap::ways(&host.engines, &asked.filter)?;
+        let questions = ways.iter().filter_map(|(engine, method)| {
+            let method = (*method)?.to_string();
+            let place = Place::default().with("engine", engine.id()).with("method", &*method);
+            let is_meant = soak.matches(&format!("{}/{method}", engine.id()));
+            is_meant.then(|| Question { place: place.with(SWAPS, swaps), ..Question::default() })
         });
         Ok(Planned { questions: questions.collect(), ..Planned::default() })
     }
@@ -48,7 +49,7 @@ impl Workload for Memory {
     }
 
     fn files(&self, asked: &Asked) -> Vec<PathBuf> {
-        vec![swap::file(asked.file.as_deref())]
+        vec![swap::file(asked.terms.file.as_deref())]
     }
 
     fn limit(&self) -> Duration {

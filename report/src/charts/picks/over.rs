@@ -2,11 +2,13 @@
 
 use super::super::lines::{Crossing, DASHES, Lines, Series};
 use super::{Fill, Form, Frame, Pick};
+use crate::crossing::crossings;
 use crate::markdown::code;
+use crate::races::{drops, fastest, ratio};
 use crate::tables::charts::Charts;
-use crate::units;
+use crate::units::{self, page_size};
 use std::collections::BTreeSet;
-use touchstone_record::compare::{Verdict, crossings, drops, fastest, page_size, ratio};
+use touchstone_record::compare::Verdict;
 use touchstone_record::{
     Dimension, Estimate, Executor, Experiment, PAGE, Place, PointBook, PointChart,
 };

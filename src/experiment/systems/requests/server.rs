@@ -1,11 +1,11 @@
 //! The process of a host under load.
 
-use crate::case::{Case, GuestName, Guests, find};
+use crate::case::{Case, GuestName, Guests};
 use crate::host::catalogue_of;
 use crate::lab::{Lab, Refused, config_for};
 use crate::measure::{Pinned, processors};
-use crate::plan::{Cell, Plan};
-use crate::record::{Executor, Status};
+use crate::plan::Names;
+use crate::record::Executor;
 use crate::solo;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -73,25 +73,11 @@ fn prepared(
     ask: &HostAsk,
     cases: &[Case],
     engines: &[Arc<dyn MeasuredEngine>],
-    mut guests: Guests,
+    guests: Guests,
 ) -> Result<Server, Refused> {
-    let case = find(cases, &ask.case)?;
-    let plan = Plan::new(std::slice::from_ref(case), engines, &mut guests)?;
-    let is_asked = |cell: &&Cell| {
-        cell.key.executor() == ask.executor && ask.guest == cell.guest && cell.key.threads == 1
-    };
-    let Some(cell) = plan.cells.iter().find(is_asked) else {
-        let refusal = plan.refusals.into_iter().find(|refusal| {
-            refusal.engine == ask.executor.engine
-                && refusal.strategy.is_none_or(|strategy| strategy == ask.executor.strategy)
-        });
-        let reason = refusal.map_or_else(
-            || format!("the case {} does not have it", ask.case),
-            |refusal| refusal.reason,
-        );
-        return Err(Refused { status: Status::Unsupported, reason });
-    };
-    let opened = Lab::new(guests, config_for(1)).sharing_artifacts(&ask.artifacts)?.open(cell)?;
+    let key = ask.executor.cell(&ask.case, &ask.guest, 1);
+    let cell = Names::new(cases, engines).cell(&key)?;
+    let opened = Lab::new(guests, config_for(1)).sharing_artifacts(&ask.artifacts)?.open(&cell)?;
     let conduct = Conduct {
         state: match ask.state {
             InstanceState::Clean => State::Clean,

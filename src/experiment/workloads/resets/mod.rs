@@ -6,12 +6,11 @@
 mod selection;
 mod writer;
 
-use crate::compare::races;
 use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for};
 use crate::measure::{Crew, Round, RoundPlan, Side, Work, in_turns};
 use crate::plan::{Budget, Cell, Filter, Plan, Random, cores, crowded, shuffled};
-use crate::record::{Book, Executor, Experiment, Line, Place, Samples, Setup, Status};
+use crate::record::{Executor, Line, Place, Samples, Setup, Status};
 use crate::run::setup;
 use anyhow::{Context, Result};
 use selection::{Selection, preferred_engine, threads};
@@ -35,7 +34,7 @@ impl Workload for Resets {
         let case = selection.case(&first.clone().with("threads", 1_u64));
         let plan = Plan::new(&[case], &host.engines, &mut host.guests)?;
         let groups = groups(host, &plan, asked)?;
-        let mut random = Random::new(asked.seed.unwrap_or_default());
+        let mut random = Random::new(asked.terms.seed);
         let mut questions = Vec::new();
         // In as many passes as there are processes for each point, each in random order.
         for process in 0..asked.processes.max(1) {
@@ -71,14 +70,6 @@ impl Workload for Resets {
 
     fn limit(&self) -> Duration {
         Duration::from_secs(300)
-    }
-
-    fn summary(&self, experiment: &Experiment, book: &Book) -> String {
-        let races = book.points.get(&experiment.name).map(races).unwrap_or_default();
-        let line = |race: &crate::compare::Race| {
-            format!("{}: {}\n", experiment.in_words(&race.course), race.sentence())
-        };
-        races.iter().map(line).collect()
     }
 }
 

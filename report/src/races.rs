@@ -1,11 +1,14 @@
 //! Executors at places of an experiment: ratios of the same rounds, and dropping written pages
 //! against restoring them.
 
-use super::{Crossings, Judged, MARGIN, crossings, judge_rounds};
-use crate::escape::code;
-use crate::{Estimate, Executor, PAGE, Place, PointBook, Sample};
+use super::crossing::{Change, Crossings, crossings};
+use super::markdown::code;
+use super::units::page_size;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::{MemoryFrom, Strategy};
+use touchstone_record::compare::Verdict::Faster;
+use touchstone_record::compare::{Judged, MARGIN, judge_rounds};
+use touchstone_record::{Book, Estimate, Executor, Experiment, Place, PointBook, Points, Sample};
 
 /// `true` if the written pages of a strategy's memory are dropped, rather than restored in place.
 pub fn drops(strategy: Strategy) -> bool {
@@ -22,9 +25,14 @@ pub fn ratio(
     baseline: &Executor,
 ) -> Option<Judged> {
     let of = |executor: &Executor| points.get(&place.at(executor));
-    let (subject, baseline) = (of(subject)?, of(baseline)?);
-    let rounds = subject.samples(metric).filter_map(|(process, own)| {
-        let other = baseline.samples(metric).find(|(other, _)| *other == process)?.1;
+    in_rounds((of(subject)?, metric), (of(baseline)?, metric))
+}
+
+/// How many times slower a metric of some points is than one of others that was sampled in the
+/// same rounds. `None` if there is no such round.
+pub fn in_rounds(subject: (&Points, &str), baseline: (&Points, &str)) -> Option<Judged> {
+    let rounds = subject.0.samples(subject.1).filter_map(|(process, own)| {
+        let other = baseline.0.samples(baseline.1).find(|(other, _)| *other == process)?.1;
         let round = |(own, other): (&Sample, &Sample)| {
             ((own.per_call(), other.per_call()), own.clean && other.clean)
         };
@@ -83,6 +91,15 @@ pub fn courses(points: &PointBook) -> BTreeMap<Place, Measured> {
     courses
 }
 
+/// The sentences about all courses, a line each, of an experiment with such courses.
+#[must_use]
+pub fn summary(experiment: &Experiment, book: &Book) -> String {
+    let races = book.points.get(&experiment.name).map(races).unwrap_or_default();
+    let line =
+        |race: &Race| format!("{}: {}\n", experiment.in_words(&race.course), race.sentence());
+    races.iter().map(line).collect()
+}
+
 /// Every way that restores written pages against the fastest one that drops them, on each course
 /// and engine.
 pub fn races(points: &PointBook) -> Vec<Race> {
@@ -116,7 +133,6 @@ pub fn races(points: &PointBook) -> Vec<Race> {
 impl Race {
     /// A sentence without the course, with the names of both executors in code style in Markdown.
     pub fn sentence(&self) -> String {
-        use super::Verdict::Faster;
         let Self { dropping, restoring, crossings, .. } = self;
         let drop = format!("dropping ({})", code(dropping));
         let restore = format!("restoring ({})", code(restoring));
@@ -130,7 +146,7 @@ impl Race {
         if crossings.changes.is_empty() {
             return format!("{} at every size where they differ", claim(first));
         }
-        let from = |change: &super::Change| {
+        let from = |change: &Change| {
             let [low, high] = [change.between.0, change.between.1].map(|n| page_size(n as f64));
             let about = page_size(change.pages);
             format!("from {about} on ({low} to {high}), {}", claim(change.then))
@@ -139,25 +155,10 @@ impl Race {
     }
 }
 
-/// A number of pages as a size in KiB or MiB, with two digits or all before the point.
-pub fn page_size(pages: f64) -> String {
-    let kib = pages * PAGE as f64 / 1024.0;
-    let short = |value: f64| match value {
-        value if value < 9.95 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
-    };
-    let whole = |text: String| text.strip_suffix(".0").map(str::to_owned).unwrap_or(text);
-    if kib < 1000.0 {
-        format!("{} KiB", whole(short(kib)))
-    } else {
-        format!("{} MiB", whole(short(kib / 1024.0)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Book, Header, Line, Point, Samples};
+    use touchstone_record::{Header, Line, Point, Samples};
 
     fn executor(strategy: &str) -> Executor {
         Executor { engine: "some".to_owned(), strategy: strategy.parse().unwrap() }
@@ -226,14 +227,5 @@ mod tests {
             ]
         );
         assert_eq!(races(&PointBook::default()), []);
-    }
-
-    #[test]
-    fn sizes_have_two_digits() {
-        let texts = [1.0, 16.0, 128.4, 250.0, 256.0, 1331.2, 2560.0, 16_384.0].map(page_size);
-        assert_eq!(
-            texts,
-            ["4 KiB", "64 KiB", "514 KiB", "1 MiB", "1 MiB", "5.2 MiB", "10 MiB", "64 MiB"]
-        );
     }
 }

@@ -1,7 +1,7 @@
 //! Where one way becomes faster than another as calls write more.
 
-use super::{MARGIN, Verdict};
-use crate::Estimate;
+use touchstone_record::Estimate;
+use touchstone_record::compare::{MARGIN, Verdict};
 
 /// From some number of pages on, the other side is faster.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,0 +1,173 @@
+//! Messages of two kinds by each swap method: in random order against the same ones sorted by
+//! kind, and against recompiling.
+//!
+//! Half of the messages in random order change the kind. For sorted messages no change is timed. A
+//! swap therefore takes twice the difference between the two times per message.
+
+use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
+use crate::lab::{Lab, Refused, config_for};
+use crate::measure::{Crew, Round, Work, in_turns};
+use crate::plan::{Budget, Filter, Plan, Random, cores, shuffled};
+use crate::record::{Line, Place, Samples, Status};
+use crate::swap::{self, Kind, Messages, Method, Ready, random_order};
+use anyhow::Result;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use touchstone_executor::adapter::MeasuredEngine;
+
+/// Number of messages after which the order begins again.
+const MESSAGES: usize = 1024;
+/// Number of messages of a block, half of which change the kind. A call of a crew is a block,
+/// so that every round has as many changes as other messages.
+const BLOCK: u64 = 4;
+
+/// Baselines of a method.
+const SORTED: &str = "sorted";
+const RECOMPILE: &str = "recompile";
+
+pub(super) struct Methods;
+
+pub(super) const WORKLOAD: &dyn Workload = &Methods;
+
+impl Workload for Methods {
+    fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
+        let plan = swap::load(&swap::file(asked.terms.file.as_deref()), &host.cases)?;
+        let cases = plan.kinds.map(Arc::unwrap_or_clone);
+        let works = Plan::new(&cases, &host.engines, &mut host.guests)?.works;
+        let refused = swap::engines(&host.engines).1.into_iter().map(|(engine, reason)| {
+            let place = Place::default().with("engine", engine.id());
+            Line::Point(Box::new(host.point(place, 0).refused(Status::NotAsked, reason)))
+        });
+        let ways = swap::ways(&host.engines, &asked.filter)?;
+        let mut engines: Vec<&str> =
+            ways.iter().filter(|(_, way)| way.is_some()).map(|(engine, _)| engine.id()).collect();
+        engines.dedup();
+        let mut random = Random::new(asked.terms.seed);
+        let question = |engine, process| Question {
+            place: Place::default().with("engine", engine),
+            process: Some(process),
+            filter: asked.filter.text(),
+            ..Question::default()
+        };
+        let questions = (0..asked.processes.max(1)).flat_map(|process| {
+            shuffled(engines.clone(), &mut random)
+                .into_iter()
+                .map(move |engine| question(engine, process))
+        });
+        Ok(Planned { works, questions: questions.collect(), refused: refused.collect() })
+    }
+
+    fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
+        let Ask { mut host, question, terms } = ask;
+        let name = question.place.text("engine").unwrap_or_default();
+        let engine = Arc::clone(host.engine(name)?);
+        let plan = swap::load(&swap::file(terms.file.as_deref()), &host.cases)?;
+        let kinds = swap::kinds(plan.kinds.each_ref(), &mut host.guests)?;
+        let lab = Lab::new(host.guests.clone(), config_for(cores()));
+        let mut lab = lab.sharing_artifacts(&terms.artifacts)?;
+        let filter = Filter::new(question.filter.as_deref())?;
+        let process = question.number();
+        let mut random = Random::new(terms.seed ^ u64::from(process).wrapping_mul(0x9e37_79b9));
+        let budget = if terms.small { Budget::quick } else { Budget::full }(terms.seed);
+        let budget = Budget { rounds: terms.rounds, ..budget };
+        let order: Arc<[usize]> = random_order(&mut random, MESSAGES).into();
+        for method in shuffled(Method::ALL.to_vec(), &mut random) {
+            if !filter.matches(&format!("{name}/{method}")) {
+                continue;
+            }
+            let mut place = question.place.clone().with("method", &*method.to_string());
+            if let Ok(strategy) = method.strategy(&*engine, &kinds) {
+                place = place.with("strategy", &*strategy.to_string());
+            }
+            for (against, baseline) in [(SORTED, method), (RECOMPILE, Method::Recompile)] {
+                if against == RECOMPILE && method == baseline {
+                    continue;
+                }
+                let mut side = |method, is_sorted| {
+                    side(method, is_sorted, &engine, &kinds, &order, &mut lab)
+                };
+                let sides = side(method, false)
+                    .and_then(|subject| Ok([subject, side(baseline, against == SORTED)?]));
+                let place = place.clone().with("against", against);
+                say(Said::Step(place.to_string()));
+                let rounds = sides.and_then(|[mut subject, mut baseline]| {
+                    Ok(in_turns(&mut [&mut subject, &mut baseline], &budget, &mut random)?)
+                });
+                let point = host.point(place, process);
+                say(Said::point(match rounds {
+                    Ok(rounds) => {
+                        let of = |side: usize| {
+                            Samples(rounds.iter().map(|own| Round::sample(&own[side])).collect())
+                        };
+                        point.samples("message", of(0)).samples("baseline", of(1))
+                    }
+                    Err(Refused { status, reason }) => point.refused(status, reason),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn files(&self, asked: &Asked) -> Vec<PathBuf> {
+        vec![swap::file(asked.terms.file.as_deref())]
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+}
+
+/// The messages by a method, in random order or sorted by kind. The time of a call is that of one
+/// message, the mean of a block. Fails if the engine does not support the method, or an answer is
+/// wrong.
+fn side(
+    method: Method,
+    is_sorted: bool,
+    engine: &Arc<dyn MeasuredEngine>,
+    kinds: &Arc<[Kind; 2]>,
+    order: &Arc<[usize]>,
+    lab: &mut Lab,
+) -> Result<Crew, Refused> {
+    let ready = Ready::new(method, engine, kinds, lab)?;
+    let order = Arc::clone(order);
+    Ok(Crew::start(1, move || {
+        let messages = Messages::new(ready.clone())?;
+        Ok(Box::new(Timed { messages, order: Arc::clone(&order), is_sorted }) as Box<dyn Work>)
+    })?)
+}
+
+/// The work of a side: messages in a fixed order.
+struct Timed {
+    messages: Messages,
+    order: Arc<[usize]>,
+    is_sorted: bool,
+}
+
+impl Timed {
+    /// Sends a message of a kind, and then others, which are timed.
+    fn after(&mut self, kind: usize, others: impl Iterator<Item = usize>) -> Result<Duration> {
+        self.messages.send(kind)?;
+        let started = Instant::now();
+        for other in others {
+            self.messages.send(other)?;
+        }
+        Ok(started.elapsed())
+    }
+}
+
+impl Work for Timed {
+    fn time(&mut self, calls: u64) -> Result<Duration> {
+        let order = Arc::clone(&self.order);
+        let Some((&first, rest)) = order.split_first() else { return Ok(Duration::ZERO) };
+        let count = usize::try_from(calls.saturating_mul(BLOCK)).unwrap_or(usize::MAX);
+        let kinds = rest.iter().copied().cycle().take(count);
+        let took = if self.is_sorted {
+            let of = |kind| kinds.clone().filter(move |other| *other == kind);
+            self.after(first, of(first))? + self.after(1 - first, of(1 - first))?
+        } else {
+            self.after(first, kinds)?
+        };
+        Ok(took / BLOCK as u32)
+    }
+}
