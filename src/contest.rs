@@ -156,20 +156,11 @@ const FEWEST_PAIRS: usize = 12;
 /// The interval is looked at after each pair, so a verdict is wrong more often than one interval
 /// would be. That matters only where the true ratio is near an end of the margin.
 ///
-/// Gives the verdict on the pairs that were made, and the error that ended the contest: a side was
-/// refused or failed, or its process died, or could not be started.
+/// `judged` becomes the verdict on the pairs that were made. Fails if a side was refused or failed,
+/// or its process died, or could not be started.
 pub fn contest(
     contest: &Contest<'_>,
     mut progress: impl FnMut(u32),
-) -> (Option<Judged>, Result<()>) {
-    let mut judged = None;
-    let ended = pairs(contest, &mut progress, &mut judged);
-    (judged, ended)
-}
-
-fn pairs(
-    contest: &Contest<'_>,
-    progress: &mut dyn FnMut(u32),
     judged: &mut Option<Judged>,
 ) -> Result<()> {
     let Contest { of, budget, .. } = contest;

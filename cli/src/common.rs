@@ -5,21 +5,14 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use touchstone::case::{self, Case, Guests};
 use touchstone::lab::obstacles;
-use touchstone::plan::{Budget, Compare, Plan};
-use touchstone::record::{self, Book, Header, Match, RecordFile, Run, Sampling};
-use touchstone::run::{
-    Came, Finished, Host, Job, digest_of, go_on, going_on, header, run, shown, starting_again,
-    watch_for_ctrl_c,
-};
+use touchstone::plan::Plan;
+use touchstone::record::{self, Book, RecordFile};
+use touchstone::run::{Came, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
-use touchstone::terminal::{Progress, complain, print, warn_of_skipped};
+use touchstone::terminal::{complain, print, warn_of_skipped};
 use touchstone_executor::adapter::MeasuredEngine;
-
-/// Longest time of a comparison in a process.
-const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Ends a stopped measurement: names the file of its records. Earlier records stay.
 pub(super) fn stopped(records: &RecordFile) -> Ended {
@@ -42,38 +35,6 @@ impl Known {
         let mut guests = Guests::built();
         let plan = Plan::new(&cases, &engines, &mut guests)?;
         Ok(Self { cases, engines, plan, guests })
-    }
-
-    /// Makes comparisons in fresh processes of this program, and appends the lines to a file. A
-    /// killed run of the same comparisons in it, `before`, goes on.
-    pub(super) fn compare(
-        &self,
-        compares: Vec<Compare>,
-        budget: Budget,
-        (file, before): (&mut RecordFile, Option<Run>),
-    ) -> Result<Came> {
-        let Self { cases, engines, plan, .. } = self;
-        let header = header(budget.sampling(false), engines, plan);
-        let sampling = Sampling { seed: 0, ..header.sampling.clone() };
-        let matches: Vec<&Match> = compares.iter().map(|compare| &compare.of).collect();
-        let header = Header { questions: digest_of(&(matches, sampling))?, ..header };
-        let (refusals, mut progress) =
-            (Vec::new(), Progress::new(compares.len() * budget.processes as usize, true));
-        let (cells, done) = (Vec::new(), Finished::default());
-        let mut job = Job { header, cells, compares, refusals, budget, in_process: false, done };
-        match go_on(&mut job, before.into_iter().collect()) {
-            Some(done) => {
-                let begun = format!("{done} comparisons were begun");
-                complain(&going_on(&job.header.run, &begun));
-            }
-            None if file.clear()? => complain(&starting_again(file.path())),
-            None => {}
-        }
-        let stop = Stop::default();
-        begin(&stop, false)?;
-        let (guests, worker) = (&Guests::built, &|| Ok(super::bench::worker()));
-        let host = Host { cases, engines, guests, worker, limit: LIMIT, stop };
-        run(job, &host, file, &mut progress)
     }
 }
 

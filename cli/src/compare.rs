@@ -149,9 +149,11 @@ impl Compare {
         let budget = Budget { rounds: self.rounds, ..Budget::full(seed(self.seed)) };
         let made = Contest { of, subject, baseline, processes, budget, margin, stop };
         let progress = Progress::new(processes as usize, true);
-        let (judged, came) = contest(&made, |process| {
+        let pair = |process| {
             progress.next(format!("pair of processes {} of at most {processes}", process + 1));
-        });
+        };
+        let mut judged = None;
+        let came = contest(&made, pair, &mut judged);
         drop(progress);
         let ended = judged.map_or(Ok(Ended::Badly), |judged| self.print(&[(name, judged)]))?;
         if made.stop.asked() {

@@ -1,16 +1,21 @@
 //! `touchstone peers`.
 
 use super::Ended;
-use super::common::{Known, ended, stopped};
+use super::common::{Known, begin, ended, stopped};
 use anyhow::Result;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
+use touchstone::case::Guests;
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::escape::tsv;
-use touchstone::record::{self, Match, Means, Purpose, RecordFile};
-use touchstone::run::seed;
-use touchstone::terminal::{complain, print};
+use touchstone::record::{self, Header, Match, Means, Purpose, RecordFile, Sampling};
+use touchstone::run::{
+    Finished, Host, Job, digest_of, go_on, going_on, header, run, seed, starting_again,
+};
+use touchstone::supervise::Stop;
+use touchstone::terminal::{Progress, complain, print};
 
 /// Compares executors with their peers, in turns, and prints one line per row.
 ///
@@ -38,6 +43,9 @@ pub(super) struct Peers {
     records: Option<PathBuf>,
 }
 
+/// Longest time of a comparison in a process.
+const LIMIT: Duration = Duration::from_secs(1800);
+
 /// The fields of a line.
 const HEAD: &str = "# ratio: how many times faster the strategy is than the reference (time of a \
                     call on the reference / time on the strategy), timed in turns; low and high: \
@@ -61,7 +69,25 @@ impl Peers {
         let default = || record::output_path(record::PEERS, self.filter.is_none());
         let path = self.records.unwrap_or_else(default);
         let (mut file, before) = RecordFile::go_on(&path)?;
-        let came = known.compare(compares, budget, (&mut file, before))?;
+        let header = header(budget.sampling(false), engines, plan);
+        let sampling = Sampling { seed: 0, ..header.sampling.clone() };
+        let header = Header { questions: digest_of(&(&matches, sampling))?, ..header };
+        let progress = &mut Progress::new(compares.len() * budget.processes as usize, true);
+        let (cells, refusals, done) = (Vec::new(), Vec::new(), Finished::default());
+        let mut job = Job { header, cells, compares, refusals, budget, in_process: false, done };
+        match go_on(&mut job, before.into_iter().collect()) {
+            Some(done) => {
+                let begun = format!("{done} comparisons were begun");
+                complain(&going_on(&job.header.run, &begun));
+            }
+            None if file.clear()? => complain(&starting_again(file.path())),
+            None => {}
+        }
+        let stop = Stop::default();
+        begin(&stop, false)?;
+        let (guests, worker) = (&Guests::built, &|| Ok(super::bench::worker()));
+        let host = Host { cases, engines, guests, worker, limit: LIMIT, stop };
+        let came = run(job, &host, &mut file, progress)?;
         let book = record::load(file.path())?.newest().unwrap_or_default();
         let is_whole = !came.stopped && came.broken_off.is_none();
         if is_whole {

@@ -284,7 +284,10 @@ struct Answer<'a> {
 impl Answer<'_> {
     fn hear(&mut self, said: Said) {
         match said {
-            Said::Step(step) => self.progress.next(step),
+            Said::Step(step) => {
+                self.progress.add(1);
+                self.progress.next(step);
+            }
             Said::Opens(executor) => self.opens = executor,
             Said::SoFar(values) => self.so_far = values,
             Said::Found(line) => self.found(*line),
