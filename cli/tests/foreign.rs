@@ -108,13 +108,19 @@ impl Module {
         }
         let ran = touchstone(&arguments);
         match (&self.output, &self.refused) {
-            (Some(output), None) => self.returned(&ran, output, &asked),
+            (Some(output), None) => self.returned(&ran, output, &asked, &lacking(file)),
             (None, Some(words)) => refused(&ran, words),
             _ => panic!("{} has an output, or it is refused", self.name()),
         }
     }
 
-    fn returned(&self, ran: &Ran, output: &str, asked: &[&str]) -> Result<(), String> {
+    fn returned(
+        &self,
+        ran: &Ran,
+        output: &str,
+        asked: &[&str],
+        lacking: &BTreeMap<String, String>,
+    ) -> Result<(), String> {
         if !matches!(ran.code, 0 | 1) {
             return Err(ran.err.clone());
         }
@@ -126,7 +132,7 @@ impl Module {
             let told = |line: &&Value| line["backend"] == **engine;
             let (returned, others): (Vec<&Value>, Vec<&Value>) =
                 lines.iter().filter(told).partition(|line| line["status"] == "returned");
-            let fits = match self.without.get(*engine) {
+            let fits = match self.without.get(*engine).or_else(|| lacking.get(*engine)) {
                 // Strategies that an engine does not have are unsupported.
                 None => {
                     !returned.is_empty()
@@ -144,6 +150,20 @@ impl Module {
         }
         Ok(())
     }
+}
+
+/// The engines that lack a feature of the module, and the feature's name, which is in their
+/// reasons.
+fn lacking(file: &Path) -> BTreeMap<String, String> {
+    let bytes = std::fs::read(file).unwrap();
+    let Ok(guest) = GuestModule::new("foreign", &bytes, HeapPages::default()) else {
+        return BTreeMap::new();
+    };
+    let lacking = touchstone_runtimes::engines().into_iter().filter_map(|engine| {
+        let missing = guest.info().features.minus(engine.capabilities().features);
+        Some((engine.id().to_owned(), missing.iter().next()?.name().to_owned()))
+    });
+    lacking.collect()
 }
 
 /// The limit that ended a combination. That is no result, so it is no difference either.
@@ -222,7 +242,8 @@ fn a_limit_that_was_met_is_no_difference() {
     );
     let run = ["run", &*endless, "--call", "f", "--json", "--timeout", "0.2"];
     let ran = touchstone(&[&run[..], &["--backend", "^wasmi$", "--strategy", STRATEGIES]].concat());
-    let error = modules()[0].returned(&ran, "0x01000000", &["wasmi"]).unwrap_err();
+    let error =
+        modules()[0].returned(&ran, "0x01000000", &["wasmi"], &BTreeMap::new()).unwrap_err();
     assert!(error.starts_with("wasmi interpreted ran into a limit: "), "{error}");
     let reason = "the compiler of a took longer than 60 s (--compile-timeout SECONDS)";
     let line = json!({"backend": "a", "strategy": "b", "status": "over_limit", "reason": reason});

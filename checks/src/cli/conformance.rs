@@ -9,7 +9,7 @@ use touchstone::plan::Filter;
 use touchstone::record::Check;
 use touchstone::supervise::this_program;
 use touchstone::terminal::{Progress, Style, Table, print};
-use touchstone_checks::conformance::known::{self, Known};
+use touchstone_checks::conformance::known::Known;
 use touchstone_checks::conformance::run::{Limits, meant, run};
 use touchstone_checks::conformance::suite::{Source, sources};
 use touchstone_checks::conformance::{Conformance as Found, OnEngine, failures};
@@ -57,7 +57,7 @@ impl Conformance {
             })
             .collect::<Result<_>>()?;
         drop(progress);
-        let unexplained = Known::load(&known::default_path())?.explain(&mut found);
+        let unexplained = Known::of_project()?.explain(&mut found);
         print(&words(&found))?;
         self.keep.keep(Check::Conformance, 0, found.findings())?;
         Ok(Ended::well_if(unexplained == 0))

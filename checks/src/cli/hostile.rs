@@ -7,7 +7,7 @@ use touchstone::plan::Filter;
 use touchstone::record::Check;
 use touchstone::supervise::this_program;
 use touchstone::terminal::{Progress, Style, Table, print};
-use touchstone_checks::conformance::known::{self, Known};
+use touchstone_checks::conformance::known::Known;
 use touchstone_checks::engines;
 use touchstone_checks::hostile::{Hostile as Findings, Job, Limits, Verdict, Watch, jobs};
 use touchstone_executor::Strategy;
@@ -43,7 +43,7 @@ impl Hostile {
         }
         drop(progress);
         let mut found = watch.found();
-        let unexplained = found.explain(&Known::load(&known::default_path())?);
+        let unexplained = found.explain(&Known::of_project()?);
         print(&text(&found))?;
         self.keep.keep(Check::Hostile, 0, found.findings())?;
         Ok(Ended::well_if(unexplained == 0))

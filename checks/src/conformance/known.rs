@@ -5,7 +5,9 @@ use anyhow::{Context, Result};
 use regex::Regex;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+const NAME: &str = "known_failures.toml";
 
 /// Causes of failures.
 #[derive(Debug, Default)]
@@ -41,14 +43,23 @@ fn some_regex<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Regex>, D::Er
     regex(from).map(Some)
 }
 
-/// `checks/known_failures.toml` of the project.
-pub fn default_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("known_failures.toml")
-}
-
 impl Known {
-    /// Reads the file.
-    pub fn load(path: &Path) -> Result<Self> {
+    /// Reads `checks/known_failures.toml` of the project, and the `known_failures.toml` of each
+    /// adapter that has one.
+    pub fn of_project() -> Result<Self> {
+        let checks = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut all = Self::load(&checks.join(NAME))?;
+        let folders = std::fs::read_dir(checks.with_file_name("runtimes"))?;
+        let files = folders.filter_map(|folder| Some(folder.ok()?.path().join(NAME)));
+        let mut files: Vec<_> = files.filter(|file| file.is_file()).collect();
+        files.sort_unstable();
+        for file in files {
+            all.0.extend(Self::load(&file)?.0);
+        }
+        Ok(all)
+    }
+
+    fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(&text).with_context(|| format!("{} is invalid", path.display()))
@@ -102,7 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn the_file_in_the_project_can_be_read() {
-        Known::load(&default_path()).unwrap();
+    fn the_files_in_the_project_can_be_read() {
+        let own = Known::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(NAME)).unwrap();
+        assert!(Known::of_project().unwrap().0.len() > own.0.len());
     }
 }
