@@ -231,7 +231,8 @@ fn describe(bytes: &[u8]) -> String {
     } else if bytes.len() < 4 && b"\0asm".starts_with(bytes) {
         "it is cut off within its first four bytes".to_owned()
     } else if head.trim_ascii_start().starts_with(b"(module") {
-        "it is WebAssembly text; translate it first, with `wasm-tools parse` or `wat2wasm`".to_owned()
+        "it is WebAssembly text; translate it first, with `wasm-tools parse` or `wat2wasm`"
+            .to_owned()
     } else if head.starts_with(b"\x7fELF") {
         "it is an ELF file".to_owned()
     } else if std::str::from_utf8(head).is_ok() {

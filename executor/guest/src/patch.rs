@@ -187,6 +187,12 @@ impl<'a> Patch<'a> {
         self.shift.redirected.insert(function, to);
     }
 
+    /// The same for calls, too.
+    pub fn substitute(&mut self, function: u32, by: u32) {
+        self.redirect(function, by);
+        self.shift.substituted.insert(function, by);
+    }
+
     /// Adds a mutable global; returns its index.
     pub fn global(&mut self, val_type: ValType, value: &ConstExpr) -> u32 {
         let index = self.layout.globals.len() as u32 + self.globals.len();
@@ -387,7 +393,10 @@ fn rewritten(
 struct Shift {
     first: u32,
     by: u32,
+    /// References to functions.
     redirected: BTreeMap<u32, u32>,
+    /// Calls of functions.
+    substituted: BTreeMap<u32, u32>,
 }
 
 impl Shift {
@@ -402,6 +411,9 @@ impl Shift {
 
     /// The function itself.
     fn called(&self, function: u32) -> u32 {
+        if let Some(by) = self.substituted.get(&function) {
+            return *by;
+        }
         if function < self.first { function } else { function + self.by }
     }
 }
