@@ -19,6 +19,8 @@ pub fn engines() -> Vec<Arc<dyn MeasuredEngine>> {
         touchstone_wasm3::engines(),
         #[cfg(feature = "tinywasm")]
         touchstone_tinywasm::engines(),
+        #[cfg(feature = "wamr")]
+        touchstone_wamr::engines(),
         #[cfg(feature = "wasmer")]
         touchstone_wasmer::engines(),
         #[cfg(feature = "wasmi")]

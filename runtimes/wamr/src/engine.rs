@@ -1,0 +1,109 @@
+//! The engine: supported strategies, translating, and loading.
+
+use crate::{ID, api, layout, module, raw};
+use std::sync::Arc;
+use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, loaded};
+use touchstone_executor::guest::GuestModule;
+use touchstone_executor::{
+    Artifact, Capabilities, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom,
+    MemoryFrom, Module, Result, Strategy, Support,
+};
+
+pub(crate) struct Wamr {
+    version: String,
+}
+
+impl Wamr {
+    pub(crate) fn new() -> Self {
+        Self { version: api::version() }
+    }
+}
+
+impl Engine for Wamr {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Interpreted
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // Its vectors need sources that the build would fetch from GitHub.
+        let features = Features::WASM2.without(Feature::Vectors).with(Feature::TailCalls);
+        Capabilities { features, ..Capabilities::default() }
+    }
+
+    fn support(&self, strategy: Strategy) -> Support {
+        if strategy.code == CodeFrom::Precompiled {
+            return Support::unsupported(
+                "the crate builds WAMR's interpreter alone, which loads no compiled code",
+            );
+        }
+        let support = match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => Support::Native,
+            (InstanceFrom::Pooling, _) => Support::unsupported("WAMR has no pooling allocator"),
+            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
+                Support::unsupported("`interpreted` already makes a new instance per call")
+            }
+            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
+            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
+        };
+        support.unless(layout::refusal())
+    }
+
+    fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
+        let info = guest.info();
+        let refusal = strategy.refusal(info, self.capabilities().features);
+        let refusal = refusal.or_else(|| match strategy.instance {
+            InstanceFrom::Recreate => info.image_refusal(),
+            _ => None,
+        });
+        self.support(strategy).unless(refusal)
+    }
+
+    fn artifact_class(&self, strategy: Strategy) -> &'static str {
+        module::class_of(strategy)
+    }
+
+    fn compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Artifact> {
+        admit(self, strategy, guest, config)?;
+        let program = module::prepare(guest, strategy, config)?;
+        Ok(Artifact::new(self, guest, strategy, config, program))
+    }
+
+    fn load(
+        &self,
+        guest: &GuestModule,
+        artifact: &Artifact,
+        strategy: Strategy,
+        config: &Config,
+    ) -> Result<Box<dyn Module>> {
+        admit(self, strategy, guest, config)?;
+        let program: &Arc<module::Program> = artifact.open(self, guest, strategy, config)?;
+        let module = module::load(program, guest, strategy, config)?;
+        loaded(strategy, config, Box::new(module))
+    }
+}
+
+impl MeasuredEngine for Wamr {
+    fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
+        if !self.has_raw(call.strategy) {
+            return Ok(None);
+        }
+        raw::caller(guest, call)
+    }
+
+    fn has_raw(&self, strategy: Strategy) -> bool {
+        self.support(strategy) == Support::Native
+    }
+}
