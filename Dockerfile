@@ -5,5 +5,5 @@ FROM rust:1.95-trixie
 RUN apt-get update && apt-get install -y --no-install-recommends python3-pip make && rm -rf /var/lib/apt/lists/*
 WORKDIR /touchstone
 COPY . .
-RUN make libclang wasmedge && cargo build --locked --release --features=all
+RUN make tools && cargo build --locked --release --features=all
 CMD ["make", "quick"]
