@@ -13,15 +13,17 @@ FUZZ_SEED    ?= 1
 SWAPS        ?= 100000
 # Each compiles another Cranelift: excluded unless FEATURES names it.
 CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
-# Requirements of some backends beside crates, prepared once in .toolchain/. Targets over
-# the whole workspace build all backends.
-TOOLS   := .toolchain/libclang.toml .toolchain/wasmedge.toml
+# Requirements of some backends beside crates: runtimes/NAME/tools lists them. Each is prepared once in
+# .toolchain/, by the prepare.sh in a folder of its name. Targets over the whole workspace build all
+# backends.
+names    = $(subst $(comma), ,$(FEATURES))
+tools    = $(sort $(foreach name,$(1),$(patsubst %,.toolchain/%.toml,$(shell cat runtimes/$(name)/tools 2>/dev/null))))
+TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tools)))
 # The subset that a build with FEATURES needs.
-with     = $(filter all $(1),$(shell echo "$(FEATURES)" | tr ',' ' '))
-NEEDED  := $(if $(call with,wasm3),.toolchain/libclang.toml) $(if $(call with,wasmedge),.toolchain/wasmedge.toml)
+NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang wasmedge test fuzz bench quick peers swap density resets redis systems systems-full costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis systems systems-full costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +38,13 @@ libclang: ## find libclang for the bindings of Wasm3, or fetch it into .toolchai
 
 .toolchain/libclang.toml:
 	@$(MAKE) --no-print-directory libclang
+
+tools: $(TOOLS) ## prepare what the backends need beside crates, in .toolchain
+
+.toolchain/%.toml:
+	@$(wildcard runtimes/*/$*/prepare.sh)
+	@for file in $(notdir $(TOOLS)); do grep -q "/$$file" .cargo/config.toml || echo "$$file"; done | \
+	  sed -e 's/.*/  { path = "&", optional = true },/; 1i include = [' -e '$$a ]' >.toolchain/tools.toml
 
 wasmedge: ## find libwasmedge, or fetch it into .toolchain (from the release or Debian), and test it
 	@runtimes/wasmedge/library/prepare.sh
@@ -55,6 +64,16 @@ embedder: setup $(NEEDED) ## build and test the host outside the project, on all
 	cd examples/embedder && $(CARGO) test --release --features=all --target-dir ../../target/embedder
 	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example plugin_host
 	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example node wasmtime instance_reuse_tracked 3
+
+runtime: setup ## begin the backend runtimes/NAME for the runtime of CRATE, from runtimes/template
+	@runtimes/template/new.sh "$(NAME)" "$(CRATE)"
+
+runtime-check: setup ## check that `make runtime` makes a backend that works, on a copy
+	@runtimes/template/check.sh
+
+# RUNTIMES are some of wasmi, tinywasm, wasmtime, wasmer.
+canary: setup ## build and test with the newest runtimes of the registry (RUNTIMES), and print what passes
+	@checks/canary/run.sh $(RUNTIMES)
 
 fuzz: setup $(NEEDED) ## run the fuzz tests for FUZZ_SECONDS from FUZZ_SEED on, or only on module FUZZ_INDEX
 	$(if $(FUZZ_INDEX),,FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$(FUZZ_SEED) $(CARGO) test --release --locked -p touchstone-fuzz-targets \
