@@ -23,7 +23,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis systems systems-full costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis systems systems-full chain chain-test chain-blocks chain-runtime costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,6 +128,21 @@ systems: setup $(NEEDED) .toolchain/redis.toml ## run a host over HTTP, a node, 
 systems-full: setup $(NEEDED) .toolchain/redis.toml ## measure all of that and replace the stored records, 7 to 10 minutes
 	$(RUN_SYSTEMS)
 
+# CHAIN are arguments: `--small`, a filter of executors.
+chain: setup $(NEEDED) ## build and execute a Substrate block on every engine, and compare and time it
+	$(call built,--locked --release --features=$(FEATURES)$(comma)chain) systems chain $(CHAIN)
+
+chain-test: setup $(NEEDED) ## test Substrate's runtimes on every engine, and the crate for a node's patch
+	$(CARGO) test --locked --release --features=$(FEATURES),chain --test substrate
+	cp Cargo.lock systems/substrate/Cargo.lock
+	cd systems/substrate && $(CARGO) test --release --target-dir ../../target/substrate
+
+chain-blocks: setup ## replace the stored Substrate blocks
+	$(CARGO) test --locked --release --features=wasmi,chain --test substrate -- --ignored store_the_blocks
+
+chain-runtime: ## build the runtime of the Substrate blocks
+	@systems/substrate/build.sh
+
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CHECKS) costs --store
 
@@ -201,6 +216,8 @@ fmt:
 	$(CARGO) fmt --all --check
 	rustfmt --edition 2024 --check $$(find src/experiment -name '*.rs')
 	cd test-runtime && $(CARGO) fmt --all --check
+	cd systems/substrate && $(CARGO) fmt --all --check
+	cd systems/substrate/runtime && $(CARGO) fmt --check
 	cd test-runtime/componentize && $(CARGO) fmt --check
 	cd test-runtime/javascript && $(CARGO) fmt --check
 	cd test-runtime/programs && $(CARGO) fmt --check

@@ -22,13 +22,13 @@ fn main() {
 }
 
 /// Lists the workloads of experiments: each file or folder of `src/experiment/workloads`, and of
-/// `src/experiment/systems` with that feature.
+/// `src/experiment/systems` and `src/experiment/substrate` with their features.
 fn workloads() {
     let folder =
         Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("src/experiment");
-    let has_systems = std::env::var_os("CARGO_FEATURE_SYSTEMS").is_some();
-    let folders =
-        ["workloads", "systems"].into_iter().filter(|name| *name != "systems" || has_systems);
+    let has = |feature: &str| std::env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
+    let all = [("workloads", true), ("systems", has("SYSTEMS")), ("substrate", has("CHAIN"))];
+    let folders = all.into_iter().filter_map(|(name, is_wanted)| is_wanted.then_some(name));
     let (mut modules, mut names) = (String::new(), String::new());
     for folder in folders.map(|name| folder.join(name)) {
         println!("cargo::rerun-if-changed={}", folder.display());

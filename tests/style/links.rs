@@ -6,10 +6,11 @@ use std::path::Path;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 /// The documents whose links are checked. Those of generated pages are checked by their tests.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "docs/commands.md",
     "docs/related-work.md",
+    "docs/substrate.md",
     "docs/wasmtime-14313.md",
     "METHODOLOGY.md",
     "ARCHITECTURE.md",
