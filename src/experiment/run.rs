@@ -9,7 +9,7 @@ use crate::lab::Refused;
 use crate::measure::probe;
 use crate::plan::{Filter, Plan};
 use crate::record::{
-    Coordinate, Executor, Experiment, Header, Line, Point, RecordFile, Sampling, Sink, Status, load,
+    Coordinate, Executor, Experiment, Header, Line, Point, RecordFile, Sampling, Sink, Status,
 };
 use crate::run::{digest_of, goes_on, going_on, header, starting_again};
 use crate::solo::{self, Limits};
@@ -141,35 +141,34 @@ pub fn run(
     let ours = session.header(&sampling, sampling.seed)?;
     let (mut file, before) = RecordFile::go_on(path)?;
     let before = before.filter(|(old, _)| given.is_none_or(|seed| seed == old.sampling.seed));
-    let is_resumed = match &before {
-        Some((old, lines)) if goes_on(old, &session.header(&sampling, old.sampling.seed)?) => {
+    let known = match before {
+        Some((old, lines)) if goes_on(&old, &session.header(&sampling, old.sampling.seed)?) => {
             let points = lines.iter().filter_map(point_of).count();
             complain(&going_on(&old.run, &format!("{points} points were measured")));
-            true
+            lines
         }
-        _ => false,
+        _ => {
+            session.asked.terms.seed = sampling.seed;
+            if file.clear()? {
+                complain(&starting_again(file.path()));
+            }
+            file.append(&Line::Run(Box::new(ours)))?;
+            Vec::new()
+        }
     };
-    if !is_resumed {
-        session.asked.terms.seed = sampling.seed;
-        if file.clear()? {
-            complain(&starting_again(file.path()));
-        }
-        file.append(&Line::Run(Box::new(ours)))?;
-    }
     begin()?;
-    Ok((go_on(&session, &mut file)?, file))
+    Ok((go_on(&session, &mut file, &known)?, file))
 }
 
-/// Asks the questions that the lines of a file do not answer. All lines of an answer are added to
-/// it in one step.
-fn go_on(session: &Session<'_>, file: &mut RecordFile) -> Result<Ran> {
+/// Asks the questions that the `known` lines of a file do not answer. All lines of an answer are
+/// added to it in one step.
+fn go_on(session: &Session<'_>, file: &mut RecordFile, known: &[Line]) -> Result<Ran> {
     let all = session.plan()?;
     let questions = || {
         all.iter().flat_map(|(experiment, workload, planned)| {
             planned.questions.iter().map(|question| (*experiment, *workload, question))
         })
     };
-    let known = load(file.path())?.runs.pop().map(|(_, lines)| lines).unwrap_or_default();
     let refused = all.iter().flat_map(|(_, _, planned)| planned.refused.clone());
     let (before, refused): (Vec<Line>, Vec<Line>) = refused.partition(|line| known.contains(line));
     file.append_all(&refused)?;
