@@ -2,43 +2,46 @@
 //!
 //! A page that stays mapped costs a comparison on every reset (tens of nanoseconds); one that was
 //! let go costs a fault when it is written again (a microsecond, two with a signal). So a page is
-//! kept for some resets after its last change. If most pages that were let go come back soon, that
-//! number is doubled; if few do, it is halved again. Other new pages say nothing about it.
+//! kept for some resets after its last change: for [`KEPT_FOR`], or for [`OFTEN`] if it is changed
+//! that often. No history makes these numbers larger: the light calls after a heavy one compare the
+//! pages of the heavy one at most `OFTEN` times, however often heavy calls come.
 //!
 //! A page that every call writes, but always with its clean content, looks like one that nobody
-//! writes. It is let go and comes back until it is kept for so long that this is cheap.
+//! writes. It is let go, comes back at once without a change, and is kept twice as long each time,
+//! until this is cheap.
 
 use crate::padded::Padded;
 
 /// Resets without a change after which a page is let go, at first.
 pub(super) const KEPT_FOR: u16 = 5;
-/// The largest number that this grows to.
-const LONGEST: u16 = 2560;
-/// Pages that come back within so many resets came back soon: for so long it would
-/// not have cost more to keep them than to fault on them again.
-const SOON: u16 = 8;
-/// Set in the entry of a page that was let go; the other bits are those of the reset's
-/// number. Ages are smaller.
+/// The same for a page that was changed again within so many resets.
+pub(super) const OFTEN: u16 = 9;
+/// The largest number, for pages that are written without a change.
+pub(super) const LONGEST: u16 = 1280;
+/// Resets without a change after which a page is let go, by its patience.
+const RESETS: [u16; 9] = [KEPT_FOR, OFTEN, 20, 40, 80, 160, 320, 640, LONGEST];
+/// A page that is written in every call comes back within so many resets.
+const SOON: u16 = 2;
+
+/// An entry: a bit for a page that was let go, its patience, and its age or, once it was let go,
+/// the number of the reset.
 const LEFT: u16 = 1 << 15;
+const PATIENCE: u32 = 11;
+const AGE: u16 = (1 << PATIENCE) - 1;
 
 /// Pages whose ages lie in one block.
 const BLOCK: usize = 256;
 
 /// The history of a memory's pages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ages {
-    /// For each page of the memory: 0 when it is not kept, 1 when the last call changed it, else
-    /// one more than the number of resets since; with [`LEFT`] when it was let go. Written in every
-    /// reset, hence padded. A block is made when one of its pages is kept: most memories are large
-    /// and keep few.
+    /// For each page of the memory its patience and its age: 0 when it is not kept, 1 when the last
+    /// call changed it, else one more than the number of resets since. Written in every reset,
+    /// hence padded. A block is made when one of its pages is kept: most memories are large and
+    /// keep few.
     pages: Vec<Option<Box<Padded<[u16; BLOCK]>>>>,
-    kept_for: u16,
     /// Resets so far.
     now: u32,
-    /// How many pages were let go last.
-    let_go: u32,
-    /// How many pages have come back since, soon after they were let go.
-    came_back: u32,
     /// Pages that this reset found and the last one had not kept.
     new: usize,
 }
@@ -51,10 +54,6 @@ pub(super) enum Verdict {
 }
 
 impl Ages {
-    pub(super) fn new() -> Self {
-        Self { pages: Vec::new(), kept_for: KEPT_FOR, now: 0, let_go: 0, came_back: 0, new: 0 }
-    }
-
     /// A reset begins, in a memory of so many pages.
     #[inline]
     pub(super) fn next(&mut self, pages: usize) {
@@ -75,64 +74,62 @@ impl Ages {
     /// A kept page was compared. `changed`: the call had changed it.
     #[inline]
     pub(super) fn seen(&mut self, page: usize, changed: bool) -> Verdict {
-        let left = self.left();
+        let now = self.number();
         let Some(block) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
-        let age = &mut block.get_or_insert_with(none_kept)[page % BLOCK];
-        if *age == 0 || *age >= LEFT {
+        let entry = &mut block.get_or_insert_with(none_kept)[page % BLOCK];
+        if *entry & AGE == 0 || *entry >= LEFT {
             self.new += 1;
-            let is_soon = *age >= LEFT && left.wrapping_sub(*age) % LEFT <= SOON;
-            self.came_back += u32::from(is_soon);
-            *age = 0;
+            *entry = returned(*entry, now, changed) << PATIENCE;
         }
+        let (patience, age) = (*entry >> PATIENCE, *entry & AGE);
         if changed {
-            *age = 1;
+            *entry = patience.min(1).max(patience.saturating_sub(1)) << PATIENCE | 1;
             return Verdict::Keep;
         }
-        *age = ((*age).max(1) + 1).min(LEFT - 1);
-        if *age <= self.kept_for { Verdict::Keep } else { Verdict::LetGo }
+        let age = (age.max(1) + 1).min(AGE);
+        *entry = patience << PATIENCE | age;
+        if age <= RESETS[usize::from(patience)] { Verdict::Keep } else { Verdict::LetGo }
     }
 
     /// `true` if the last call that was reset had changed a page.
     pub(super) fn is_changed(&self, page: usize) -> bool {
-        matches!(self.pages.get(page / BLOCK), Some(Some(ages)) if ages[page % BLOCK] == 1)
+        self.pages.get(page / BLOCK).is_some_and(|block| {
+            block.as_ref().is_some_and(|ages| ages[page % BLOCK] & (LEFT | AGE) == 1)
+        })
     }
 
-    /// The entry of a page that is let go in this reset.
+    /// The number of this reset, in an entry.
     #[inline]
-    fn left(&self) -> u16 {
-        LEFT | (self.now % u32::from(LEFT)) as u16
+    fn number(&self) -> u16 {
+        (self.now % (1 << PATIENCE)) as u16
+    }
+
+    fn entry(&mut self, page: usize) -> Option<&mut u16> {
+        self.pages.get_mut(page / BLOCK)?.as_mut().map(|ages| &mut ages[page % BLOCK])
     }
 
     /// A page is let go because it was not changed for long.
     pub(super) fn leave(&mut self, page: usize) {
-        let left = self.left();
-        if let Some(Some(ages)) = self.pages.get_mut(page / BLOCK) {
-            ages[page % BLOCK] = left;
+        let now = self.number();
+        if let Some(entry) = self.entry(page) {
+            *entry = LEFT | (*entry & !AGE) | now;
         }
     }
 
     /// A page is no longer kept, for another reason.
     pub(super) fn forget(&mut self, page: usize) {
-        if let Some(Some(ages)) = self.pages.get_mut(page / BLOCK) {
-            ages[page % BLOCK] = 0;
+        if let Some(entry) = self.entry(page) {
+            *entry &= !(LEFT | AGE);
         }
     }
 
     /// No page is kept any more.
     pub(super) fn forget_all(&mut self) {
-        self.pages.fill_with(|| None);
-    }
-
-    /// So many pages were let go in this reset, of which each [left](Self::leave): time to
-    /// judge what came of the last ones.
-    pub(super) fn let_go(&mut self, pages: usize) {
-        self.kept_for = if self.came_back * 2 > self.let_go && self.let_go > 0 {
-            (self.kept_for * 2).min(LONGEST)
-        } else {
-            (self.kept_for / 2).max(KEPT_FOR)
-        };
-        self.let_go = u32::try_from(pages).unwrap_or(u32::MAX);
-        self.came_back = 0;
+        for block in &mut self.pages {
+            let entries = block.iter_mut().flat_map(|ages| ages.0.iter_mut());
+            entries.for_each(|entry| *entry &= !(LEFT | AGE));
+            *block = block.take().filter(|ages| ages.iter().any(|entry| *entry > 0));
+        }
     }
 
     /// Pages that the reset that is on its way has found and the last one had not kept.
@@ -144,10 +141,17 @@ impl Ages {
     pub(super) fn now(&self) -> u32 {
         self.now
     }
+}
 
-    /// Resets without a change that a page is kept for now.
-    pub(super) fn kept_for(&self) -> u16 {
-        self.kept_for
+/// The patience with a page that is seen again in a reset.
+#[cold]
+fn returned(entry: u16, now: u16, changed: bool) -> u16 {
+    let (patience, away) = (entry >> PATIENCE & 15, now.wrapping_sub(entry) & AGE);
+    match changed {
+        _ if entry < LEFT => patience,
+        true => u16::from(RESETS[usize::from(patience)] + away <= OFTEN),
+        false if away <= SOON => (patience + 1).min(RESETS.len() as u16 - 1),
+        false => 0,
     }
 }
 
@@ -164,21 +168,20 @@ mod tests {
     impl Ages {
         /// Pages that are kept.
         pub(in super::super) fn kept(&self) -> usize {
-            let ages = self.pages.iter().flatten().flat_map(|ages| ages.0);
-            ages.filter(|age| (1..LEFT).contains(age)).count()
+            let entries = self.pages.iter().flatten().flat_map(|ages| ages.0);
+            entries.filter(|entry| *entry < LEFT && entry & AGE > 0).count()
         }
     }
 
-    /// Plays calls: each entry says whether the call changes the page. Returns
-    /// after which resets it was let go.
-    fn play(ages: &mut Ages, calls: impl IntoIterator<Item = bool>) -> Vec<usize> {
+    /// Plays calls, each of which writes a page with a change (`Some(true)`), without one, or not
+    /// at all. Returns after which resets it was let go.
+    fn play(ages: &mut Ages, calls: impl IntoIterator<Item = Option<bool>>) -> Vec<usize> {
         let (mut kept, mut gone) = (false, Vec::new());
-        for (index, changed) in calls.into_iter().enumerate() {
+        for (index, call) in calls.into_iter().enumerate() {
             ages.next(1);
-            kept |= changed;
-            if kept && ages.seen(0, changed) == Verdict::LetGo {
+            kept |= call.is_some();
+            if kept && ages.seen(0, call == Some(true)) == Verdict::LetGo {
                 ages.leave(0);
-                ages.let_go(1);
                 kept = false;
                 gone.push(index);
             }
@@ -186,37 +189,64 @@ mod tests {
         gone
     }
 
+    /// Calls of which each of so many changes the page.
+    fn every(period: usize, calls: usize) -> impl Iterator<Item = Option<bool>> {
+        (0..calls).map(move |call| (call % period == 0).then_some(true))
+    }
+
     #[test]
     fn one_use_is_forgotten_before_the_tenth_call() {
-        let mut ages = Ages::new();
-        let gone = play(&mut ages, [true].into_iter().chain([false; 20]));
+        let gone = play(&mut Ages::default(), every(100, 20));
         assert_eq!(gone, [usize::from(KEPT_FOR)]);
     }
 
     #[test]
-    fn what_comes_back_soon_is_kept_for_longer() {
-        let mut ages = Ages::new();
-        let gone = play(&mut ages, (0..80).map(|index| index % 8 == 0));
-        // The second time, pages are kept for longer than the pause.
-        assert!(gone.len() <= 2, "{gone:?}");
-        assert!(ages.kept_for() > 8);
+    fn what_is_changed_often_is_kept() {
+        for period in 1..=usize::from(OFTEN) {
+            let gone = play(&mut Ages::default(), every(period, 10_000));
+            assert_eq!(gone.len(), usize::from(period > 5), "every {period} calls");
+        }
     }
 
-    /// A heavy call now and then must not tax the light ones in between.
+    /// A heavy call now and then must not tax the light ones in between, whatever came before.
     #[test]
-    fn what_comes_back_late_is_let_go_each_time() {
-        for pause in [16, 26, 100] {
-            let mut ages = Ages::new();
-            let gone = play(&mut ages, (0..10 * pause).map(|index| index % pause == 0));
-            assert_eq!(gone.len(), 10, "every {pause} calls");
-            assert_eq!(ages.kept_for(), KEPT_FOR);
+    fn what_comes_back_late_is_let_go_by_the_tenth_call() {
+        for before in [1, 3, 7, 9, 12, 15, 20, 40, 200] {
+            for silent in [false, true] {
+                for pause in [16, 26, 100] {
+                    let mut ages = Ages::default();
+                    let calls = every(before, 2000);
+                    play(&mut ages, calls.map(|call| call.map(|changed| changed && !silent)));
+                    ages.forget(0);
+                    let gone = play(&mut ages, every(pause, 20 * pause));
+                    let late = gone.iter().filter(|gone| *gone % pause > usize::from(OFTEN));
+                    assert!(gone.len() >= 14, "every {pause} calls: {gone:?}");
+                    assert!(late.count() <= 2, "every {pause} calls: {gone:?}");
+                    assert_eq!(gone[gone.len() - 1] % pause, usize::from(KEPT_FOR));
+                }
+            }
         }
+    }
+
+    #[test]
+    fn what_is_written_without_a_change_is_kept_longer_each_time() {
+        let mut ages = Ages::default();
+        let gone = play(&mut ages, [Some(false); 10_000]);
+        let kept: Vec<_> = gone.windows(2).map(|two| two[1] - two[0]).collect();
+        assert_eq!(kept[..8], [9, 20, 40, 80, 160, 320, 640, 1280]);
+        assert!(kept[8..].iter().all(|kept| *kept == usize::from(LONGEST)), "{kept:?}");
+        // When nobody writes it any more, it is let go for good.
+        assert!(play(&mut ages, [None; 2000]).len() <= 1);
+        // Changes take the patience away again.
+        play(&mut ages, [Some(false); 10_000]);
+        let gone = play(&mut ages, every(26, 26 * 20));
+        assert_eq!(gone[gone.len() - 1] % 26, usize::from(KEPT_FOR));
     }
 
     /// Each call changes a page that none has changed before.
     #[test]
     fn new_pages_are_no_reason_to_keep_the_old_ones() {
-        let (mut ages, pages) = (Ages::new(), 5000);
+        let (mut ages, pages) = (Ages::default(), 5000);
         let mut kept = Vec::new();
         for page in 0..pages {
             ages.next(pages);
@@ -226,61 +256,15 @@ mod tests {
                 .collect();
             assert_eq!(ages.new_pages(), 1);
             left.iter().for_each(|page| ages.leave(*page));
-            if !left.is_empty() {
-                ages.let_go(left.len());
-            }
             assert!(kept.len() <= usize::from(KEPT_FOR));
             assert_eq!(ages.kept(), kept.len());
         }
-        assert_eq!(ages.kept_for(), KEPT_FOR);
-    }
-
-    #[test]
-    fn kept_for_shrinks_when_nothing_comes_back() {
-        let mut ages = Ages::new();
-        play(&mut ages, (0..80).map(|index| index % 8 == 0));
-        let long = ages.kept_for();
-        for _ in 0..6 {
-            play(&mut ages, (0..1000).map(|index| index == 0));
-        }
-        assert!(ages.kept_for() < long);
-        assert_eq!(ages.kept_for(), KEPT_FOR);
-    }
-
-    #[test]
-    fn kept_for_is_doubled_where_more_than_half_come_back_and_is_halved_again() {
-        let mut ages = Ages::new();
-        // Of four pages that were let go, so many come back, and all are let go again.
-        let mut reset = |come_back| {
-            ages.next(4);
-            (0..come_back).for_each(|page| assert_eq!(ages.seen(page, true), Verdict::Keep));
-            (0..4).for_each(|page| ages.leave(page));
-            ages.let_go(4);
-            ages.kept_for()
-        };
-        assert_eq!([4, 2, 3, 3, 3].map(&mut reset), [5, 5, 10, 20, 40]);
-        assert_eq!([2, 0, 0, 0].map(&mut reset), [20, 10, 5, 5]);
-        assert_eq!([4; 11].map(&mut reset)[8..], [LONGEST; 3]);
-        assert_eq!(KEPT_FOR, 5);
-    }
-
-    /// Pages that come back were let go longer ago, which says nothing about the last ones.
-    #[test]
-    fn kept_for_stays_where_nothing_was_let_go() {
-        let mut ages = Ages::new();
-        for _ in 0..3 {
-            ages.next(1);
-            ages.seen(0, true);
-            ages.leave(0);
-            ages.let_go(0);
-        }
-        assert_eq!(ages.kept_for(), KEPT_FOR);
     }
 
     #[test]
     fn a_page_that_is_forgotten_is_new_when_it_is_seen_again() {
         let pages = [3, BLOCK - 1, BLOCK, 2 * BLOCK + 7];
-        let mut ages = Ages::new();
+        let mut ages = Ages::default();
         let see = |ages: &mut Ages| {
             ages.next(3 * BLOCK);
             pages.iter().for_each(|page| assert_eq!(ages.seen(*page, true), Verdict::Keep));
@@ -302,9 +286,9 @@ mod tests {
 
     #[test]
     fn the_counter_of_resets_may_wrap() {
-        let mut ages = Ages::new();
+        let mut ages = Ages::default();
         ages.now = u32::MAX - 3;
-        let gone = play(&mut ages, [true].into_iter().chain([false; 20]));
+        let gone = play(&mut ages, every(100, 20));
         assert_eq!(gone, [usize::from(KEPT_FOR)]);
     }
 }

@@ -52,6 +52,8 @@ impl Exclusive<'_> {
     fn page(&mut self, page: usize) -> &mut [u8] {
         let at = page * host_page();
         assert!(at < self.open, "a page behind the end of a memory");
+        #[cfg(test)]
+        super::test_support::work(|work| work.compared += 1);
         // SAFETY: as in `bytes`. What is open ends with a page.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(at), host_page()) }
     }
@@ -59,6 +61,8 @@ impl Exclusive<'_> {
     /// Start and length of a range, for a system call.
     fn place(&self, range: &Range<usize>) -> (*mut c_void, usize) {
         assert!(range.start <= range.end && range.end <= self.mapped, "a range outside a memory");
+        #[cfg(test)]
+        super::test_support::work(|work| work.calls += 1);
         (self.base.wrapping_add(range.start).cast(), range.len())
     }
 

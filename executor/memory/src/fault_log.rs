@@ -93,6 +93,11 @@ pub(super) fn ends_at(position: u64) -> bool {
     with(|log| log.head() == position) == Some(true)
 }
 
+/// Faults between two positions, about; 0 only if these are the same.
+pub(super) fn between(from: u64, to: u64) -> u64 {
+    to.wrapping_sub(from).div_ceil(ENTRY)
+}
+
 /// Calls `fault` with the address of each fault of this thread since a position. The
 /// position of now; `None` where not all are known any more.
 pub(super) fn since(position: u64, fault: impl FnMut(usize)) -> Option<u64> {

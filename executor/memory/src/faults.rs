@@ -142,6 +142,18 @@ impl Mark {
             }
     }
 
+    /// The thread's faults since an earlier mark of it; `None` if that is of another thread or
+    /// process, or no longer holds for another reason.
+    pub(super) fn faults_since(self, before: Self) -> Option<u64> {
+        let of = |mark: Self| (mark.process, mark.thread, mark.told);
+        match (self.faults, before.faults) {
+            _ if of(self) != of(before) => None,
+            (Faults::Logged(now), Faults::Logged(then)) => Some(fault_log::between(then, now)),
+            (Faults::Counted(now), Faults::Counted(then)) => now.checked_sub(then),
+            _ => None,
+        }
+    }
+
     /// Calls `fault` with the address of each fault that the calling thread had since. The mark
     /// of now; `None` where not all are known.
     pub(super) fn each_since(&self, fault: impl FnMut(usize)) -> Option<Self> {

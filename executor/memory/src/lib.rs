@@ -88,6 +88,8 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 mod tracked;
+#[cfg(test)]
+mod way_back_tests;
 
 pub use error::{Error, Result};
 pub use faults::{UsedOn, are_logged as faults_are_logged, note_foreign_writes};

@@ -122,6 +122,8 @@ fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> io::Resul
         ..ScanArguments::default()
     };
     let file = map.get()?.as_raw_fd();
+    #[cfg(test)]
+    super::test_support::work(|work| work.scans += 1);
     // SAFETY: the kernel reads and writes `arguments`, and writes at most
     // `vec_len` entries to `vec`; both are ours and live across the call.
     let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };

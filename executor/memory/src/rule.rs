@@ -14,13 +14,16 @@
 pub(super) const STRANGE: u32 = 8;
 /// Calls for which all pages are dropped, at first and at most.
 pub(super) const PAUSE: (u32, u32) = (256, 8192);
+/// Of such calls, one with few faults counts for so many: there is hardly anything to drop.
+const FEW_FAULTS: u32 = 32;
 
 /// Calls with new pages, less a [`FORGIVEN`]th of those without, after which watching ends.
 const SIGNALLED: u32 = 8;
 /// Calls without new pages that make up for one with some.
 const FORGIVEN: u32 = 16;
-/// Light resets in a row after which a memory is watched again, at first and at most.
-const CALM: (u32, u32) = (4, 8192);
+/// Light resets, less [`FORGIVEN`] for each of others, after which a memory is watched again, at
+/// first and at most.
+const CALM: (u32, u32) = (4, 1024);
 /// Resets after which watching has paid, so that the next trial comes as early as the first one.
 const PAID: u32 = 256;
 
@@ -90,11 +93,11 @@ impl Rule {
         true
     }
 
-    /// A reset has dropped all pages.
+    /// A reset has dropped all pages. `few`: the call had hardly a fault.
     #[inline]
-    pub(super) fn dropped(&mut self) {
+    pub(super) fn dropped(&mut self, few: bool) {
         if let State::Dropping { left } = &mut self.state {
-            *left -= 1;
+            *left = left.saturating_sub(if few { FEW_FAULTS } else { 1 });
             if *left == 0 {
                 self.state = State::Keeping { strange: 0, resets: 0 };
             }
@@ -112,7 +115,7 @@ pub(super) struct Watch {
     /// When watching began.
     since: u32,
     is_over: bool,
-    /// Light resets in a row since it ended.
+    /// Light resets since it ended, less those for others.
     calm: u32,
     /// How many of these it takes next.
     needed: u32,
@@ -138,16 +141,17 @@ impl Watch {
     }
 
     /// A reset of a memory that is not watched is done. `is_light`: the call wrote few pages, none
-    /// of them new. Returns `true` if the memory is to be watched again.
+    /// of them new. `is_large`: watching ended because the call wrote too many pages, which takes
+    /// few signals for each. Returns `true` if the memory is to be watched again.
     #[inline]
-    pub(super) fn not_watched(&mut self, is_light: bool, now: u32) -> bool {
+    pub(super) fn not_watched(&mut self, is_light: bool, is_large: bool, now: u32) -> bool {
         if !self.is_over {
             self.is_over = true;
-            if now.wrapping_sub(self.since) > PAID {
+            if is_large || now.wrapping_sub(self.since) > PAID {
                 self.needed = CALM.0;
             }
         }
-        self.calm = if is_light { self.calm + 1 } else { 0 };
+        self.calm = if is_light { self.calm + 1 } else { self.calm.saturating_sub(FORGIVEN) };
         if self.calm < self.needed {
             return false;
         }
@@ -175,7 +179,7 @@ mod tests {
     fn until_kept(rule: &mut Rule) -> u32 {
         let mut resets = 0;
         while rule.drops() {
-            rule.dropped();
+            rule.dropped(false);
             resets += 1;
         }
         resets
@@ -253,7 +257,7 @@ mod tests {
 
     /// Light resets until a memory is watched again, from a reset on.
     fn until_watched(watch: &mut Watch, now: u32) -> u32 {
-        (1..).find(|_| watch.not_watched(true, now)).unwrap()
+        (1..).find(|_| watch.not_watched(true, false, now)).unwrap()
     }
 
     #[test]
@@ -272,8 +276,8 @@ mod tests {
         // A call with new pages restarts the count.
         watch.begin(0);
         for _ in 0..5 {
-            (1..4 * CALM.0).for_each(|_| assert!(!watch.not_watched(true, 0)));
-            assert!(!watch.not_watched(false, 0));
+            (1..4 * CALM.0).for_each(|_| assert!(!watch.not_watched(true, false, 0)));
+            assert!(!watch.not_watched(false, false, 0));
         }
     }
 
@@ -290,7 +294,7 @@ mod tests {
                 for _ in 0..times {
                     prop_assert_eq!(rule.drops(), left > 0);
                     if left > 0 {
-                        rule.dropped();
+                        rule.dropped(false);
                         left -= 1;
                         continue;
                     }

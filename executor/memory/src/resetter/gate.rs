@@ -9,6 +9,10 @@ use super::kept::{Kept, Used};
 use crate::error::Result;
 use std::ops::Range;
 
+/// Faults of a call that hardly writes, which are more than its pages: a fault for a read is one,
+/// too.
+const FEW: u64 = 4;
+
 /// The pages that can have been written without a fault since the last scan of a memory or of a
 /// part of it.
 #[derive(Debug, Default)]
@@ -185,8 +189,8 @@ impl ByFaults {
         knows_threads: bool,
     ) -> Result<Seen> {
         if self.rule.drops() {
-            self.drop_if_written(used, size, knows_threads)?;
-            self.rule.dropped();
+            let few = self.drop_if_written(used, size, knows_threads)?;
+            self.rule.dropped(few);
             return Ok(Seen::default());
         }
         kept.ages.next(size / host_page());
@@ -219,21 +223,22 @@ impl ByFaults {
     }
 
     /// Drops all pages of a memory of which none was resident at the mark. Without a page fault
-    /// since, none is now.
+    /// since, none is now. Returns `true` if there were few.
     fn drop_if_written(
         &mut self,
         used: &mut Used<'_>,
         size: usize,
         knows_threads: bool,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         // Before the pages are dropped: a fault in between is one too many, not one too few.
         let now = Mark::now().filter(|_| knows_threads);
-        if self.gate.is_as_lent() && now.is_some() && now == self.gate.mark {
-            return Ok(());
+        let faults = now.zip(self.gate.mark).and_then(|(now, mark)| now.faults_since(mark));
+        if self.gate.is_as_lent() && faults == Some(0) {
+            return Ok(true);
         }
         self.gate.mark = None;
         used.memory.discard(&(0..size))?;
         self.gate.mark = now;
-        Ok(())
+        Ok(faults.is_some_and(|faults| faults <= FEW))
     }
 }

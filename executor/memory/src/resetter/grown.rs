@@ -1,5 +1,6 @@
 //! The part that a memory has grown by: made zero again, or hidden as it is.
 
+use super::super::ages::OFTEN;
 use super::super::{host_page, pagemap_scan_available};
 use super::gate::Gate;
 use super::kept::{Kept, Used};
@@ -93,9 +94,9 @@ impl Grown {
     }
 
     /// After a use that has not grown the memory: lets go of what has lain there unused for long.
-    pub(super) fn rest(&mut self, kept: &Kept, used: &mut Used<'_>, size: usize) -> Result<()> {
+    pub(super) fn rest(&mut self, used: &mut Used<'_>, size: usize) -> Result<()> {
         self.unused_for += 1;
-        if self.unused_for >= kept.ages.kept_for() { self.drop_all(used, size) } else { Ok(()) }
+        if self.unused_for >= OFTEN { self.drop_all(used, size) } else { Ok(()) }
     }
 
     /// Drops all pages behind the template's size.

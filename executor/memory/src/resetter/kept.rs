@@ -74,7 +74,7 @@ impl Kept {
         Self {
             limit: limit / host_page(),
             compare: Compare::new(),
-            ages: Ages::new(),
+            ages: Ages::default(),
             leaving: Vec::new(),
             idle: Vec::new(),
         }
@@ -183,7 +183,6 @@ impl Kept {
     /// Notes that the pages which were leaving are gone.
     pub(super) fn leave(&mut self) {
         self.leaving.iter().for_each(|page| self.ages.leave(*page));
-        self.ages.let_go(self.leaving.len());
         self.leaving.clear();
     }
 }

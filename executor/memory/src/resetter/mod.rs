@@ -274,7 +274,7 @@ impl Resetter {
                 let place = (size, open);
                 knows &= self.grown.reset(kept, &mut used, place, behind, knows_threads)?;
             }
-            Some((kept, _)) if self.grown.hidden > 0 => self.grown.rest(kept, &mut used, size)?,
+            Some(_) if self.grown.hidden > 0 => self.grown.rest(&mut used, size)?,
             None if open > size => used.memory.discard(&(size..open))?,
             _ => {}
         }
@@ -307,7 +307,7 @@ impl Resetter {
             .hidden
         {
             0 => Ok(()),
-            _ => self.grown.rest(&tracking.kept, &mut used, size),
+            _ => self.grown.rest(&mut used, size),
         });
         self.broken = cleaned.is_err();
         true

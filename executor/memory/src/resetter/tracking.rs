@@ -116,10 +116,13 @@ impl Tracking {
             self.is_small = true;
         }
         let seen = self.open.reset(&mut self.kept, used, size, knows_threads)?;
-        if self.tracked.is_some() && !self.open.drops() {
+        if let Some(tracked) = &self.tracked
+            && !self.open.drops()
+        {
             let is_light =
                 seen.new == 0 && seen.dirty * 2 <= self.kept.limit && !mappings::are_many();
-            if self.watch.not_watched(is_light, self.kept.ages.now()) {
+            let is_large = tracked.pages.listed() == tracked.pages.keeps();
+            if self.watch.not_watched(is_light, is_large, self.kept.ages.now()) {
                 self.start_over(used, size)?;
             }
         }
