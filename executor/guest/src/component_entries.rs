@@ -91,6 +91,7 @@ const ENTERED: &str = "entered";
 
 /// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entries) that
 /// tells how many calls have come through one so far: a call that failed may have done so before.
+/// In a module with [entries](super::GuestModule::with_entries), the name of a global.
 #[must_use]
 pub fn entered() -> String {
     format!("{EXPORT}-entered")

@@ -147,7 +147,7 @@ mod tests {
             core.without_data().unwrap(),
             core.with_imported_memory().unwrap(),
             core.resettable().unwrap().into_owned(),
-            core.with_entries().unwrap().unwrap(),
+            core.with_entries(false).unwrap().unwrap(),
             core.with_host_sized_memory().unwrap(),
         ] {
             assert_eq!(data_in(&form), (None, None));

@@ -3,10 +3,11 @@
 //! the globals itself, which takes some runtimes longer than the call.
 
 use super::ADDED;
+use super::component_entries::entered;
 use super::core_reset::{self, Restored};
 use super::patch::Patch;
 use crate::error::{Result, unhostable};
-use wasm_encoder::{ExportKind, Function};
+use wasm_encoder::{ConstExpr, ExportKind, Function, ValType};
 
 /// Globals that an entry sets at most: it takes room for each in front of each export.
 pub(super) const GLOBALS: usize = 8;
@@ -22,12 +23,17 @@ pub fn entry(export: &str) -> String {
 }
 
 /// The module with entries that bring back these globals, and with the function that saves them
-/// ([`StateCall::Save`](super::StateCall::Save)).
-pub(super) fn with_entries(wasm: &[u8], globals: &[u32]) -> Result<Vec<u8>> {
+/// ([`StateCall::Save`](super::StateCall::Save)). With `counts`, a global tells how many entries
+/// have done that.
+pub(super) fn with_entries(wasm: &[u8], globals: &[u32], counts: bool) -> Result<Vec<u8>> {
     let mut patch = Patch::of(wasm)?;
     // The host sees to the memory.
     let restored = Restored { globals: Some(globals), tables: false, memory: false };
     let shadows = core_reset::add_reset(&mut patch, &restored)?;
+    let count = counts.then(|| patch.global(ValType::I32, &ConstExpr::i32_const(0)));
+    if let Some(count) = count {
+        patch.export(&entered(), ExportKind::Global, count);
+    }
     let exported: Vec<(String, u32)> =
         patch.layout().exported_functions().map(|(name, index)| (name.to_owned(), index)).collect();
     for (name, function) in exported {
@@ -41,6 +47,9 @@ pub(super) fn with_entries(wasm: &[u8], globals: &[u32]) -> Result<Vec<u8>> {
         let mut code = body.instructions();
         for (global, shadow) in &shadows {
             code.global_get(*shadow).global_set(*global);
+        }
+        if let Some(count) = count {
+            code.global_get(count).i32_const(1).i32_add().global_set(count);
         }
         for param in 0..params {
             code.local_get(param);
@@ -72,7 +81,7 @@ mod tests {
                 (func (export "set") (param f32 i64) (global.set $mutable (local.get 1)))
                 (export "again" (func $twice)))"#,
         );
-        let changed = guest.with_entries().unwrap().unwrap();
+        let changed = guest.with_entries(false).unwrap().unwrap();
         wasmparser::Validator::new().validate_all(&changed).unwrap();
         let changed = ModuleInfo::read(&changed).unwrap();
         let signature = |name: &str| {
@@ -87,6 +96,21 @@ mod tests {
     }
 
     #[test]
+    fn entries_are_counted_where_that_is_asked_for() {
+        let guest = guest(
+            r#"(module (global $g (mut i32) (i32.const 1))
+                (func (export "f") (global.set $g (i32.const 2))))"#,
+        );
+        for counts in [false, true] {
+            let changed = guest.with_entries(counts).unwrap().unwrap();
+            wasmparser::Validator::new().validate_all(&changed).unwrap();
+            let text = wasmprinter::print_bytes(&changed).unwrap();
+            assert_eq!(text.contains(&entered()), counts);
+            assert_eq!(text.matches("i32.add").count(), usize::from(counts));
+        }
+    }
+
+    #[test]
     fn entries_are_only_for_a_few_numbers_that_are_written() {
         let with = |globals: usize, ty: &str, written: usize| {
             let global = format!("(global (mut {ty}) ({ty}.const 0))").repeat(globals);
@@ -94,7 +118,7 @@ mod tests {
                 .map(|index| format!("(global.set {index} (global.get {index}))"))
                 .collect();
             let wat = format!("(module {global} (func (export \"f\") {write}))");
-            guest(&wat).with_entries().unwrap().is_some()
+            guest(&wat).with_entries(false).unwrap().is_some()
         };
         assert!(with(1, "i32", 1) && with(GLOBALS, "f64", GLOBALS) && with(3 * GLOBALS, "i64", 1));
         assert!(!with(GLOBALS + 1, "i32", GLOBALS + 1) && !with(1, "i32", 0) && !with(0, "i32", 0));
@@ -104,7 +128,7 @@ mod tests {
             "(module (global $n (mut i32) (i32.const 0)) {unwritten} (elem declare func $f)
                 (func $f (export \"f\") (global.set $n (i32.const 1))))"
         );
-        let entered = guest(&mixed).with_entries().unwrap().unwrap();
+        let entered = guest(&mixed).with_entries(false).unwrap().unwrap();
         let features = wasmparser::WasmFeatures::WASM3;
         wasmparser::Validator::new_with_features(features).validate_all(&entered).unwrap();
         let entered = wasmprinter::print_bytes(&entered).unwrap();
@@ -112,7 +136,7 @@ mod tests {
         assert_eq!(globals.count(), 2 + 2 * GLOBALS);
         let reference = "(module (global (mut funcref) (ref.null func))
             (func (export \"f\") (global.set 0 (global.get 0))))";
-        assert!(guest(reference).with_entries().unwrap().is_none());
+        assert!(guest(reference).with_entries(false).unwrap().is_none());
     }
 
     /// A validator allows names of 100,000 bytes.
@@ -125,7 +149,7 @@ mod tests {
                      (func (export "{name}") (global.set $g (i32.const 2))))"#
             )
         };
-        assert!(guest(&named(90_000)).with_entries().unwrap().is_some());
-        assert!(guest(&named(99_990)).with_entries().unwrap().is_none());
+        assert!(guest(&named(90_000)).with_entries(false).unwrap().is_some());
+        assert!(guest(&named(99_990)).with_entries(false).unwrap().is_none());
     }
 }

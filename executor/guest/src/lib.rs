@@ -302,10 +302,14 @@ impl GuestModule {
     /// instantiation. `None` for a component, and where no global is written, many are, or others
     /// than numbers, or the module would become too large to be valid.
     ///
+    /// With `counts`, the module exports a global of type `i32` under the name [`entered`]: how
+    /// many entries have brought the globals back so far, modulo 2³². A call that a deadline ends
+    /// may not have come so far.
+    ///
     /// # Errors
     ///
     /// When the module cannot be rewritten.
-    pub fn with_entries(&self) -> Result<Option<Vec<u8>>> {
+    pub fn with_entries(&self, counts: bool) -> Result<Option<Vec<u8>>> {
         let written = || self.info.mutable_globals.iter().filter(|global| global.written);
         let globals: Vec<u32> = written().map(|global| global.index).collect();
         let is_worth_it = (1..=entries::GLOBALS).contains(&globals.len())
@@ -315,7 +319,7 @@ impl GuestModule {
         if self.info.component.is_some() || !is_worth_it || !fits {
             return Ok(None);
         }
-        let with_entries = entries::with_entries(&self.resettable()?, &globals)?;
+        let with_entries = entries::with_entries(&self.resettable()?, &globals, counts)?;
         // Validators have limits of their own, for names and for all types of exports together.
         let is_valid = features::is_valid(&with_entries, self.info.features);
         Ok(is_valid.then_some(with_entries))

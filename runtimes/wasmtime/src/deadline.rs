@@ -2,6 +2,8 @@
 //! sleeps while no guest runs.
 
 use crate::data::StoreData;
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,17 +26,61 @@ pub(crate) struct Clock {
     ticker: &'static Ticker,
 }
 
-/// An engine, and how many of its guests run.
+/// An engine whose epochs are counted.
 struct Counted {
     engine: EngineWeak,
-    /// Written in every call, as nothing else here is.
-    running: Padded<AtomicUsize>,
-    /// `true` while the ticker has it.
+    /// `true` while the ticker has it, and is not about to let go of it.
     is_listed: AtomicBool,
 }
 
-/// A guest that runs; dropped at its end.
-pub(crate) struct Entered<'a>(&'a Counted);
+/// How many guests with a deadline run on a thread. Only that thread writes the number, without a
+/// locked instruction.
+type Running = Padded<AtomicUsize>;
+
+/// The numbers of all threads, and those of threads that have ended.
+static RUNNING: Mutex<(Vec<&Running>, Vec<&Running>)> = Mutex::new((Vec::new(), Vec::new()));
+
+thread_local! {
+    static OWN: Cell<Option<&'static Running>> = const { Cell::new(None) };
+    static LEAVER: Leaver = const { Leaver };
+}
+
+/// Gives the number of a thread back when the thread ends.
+struct Leaver;
+
+impl Drop for Leaver {
+    fn drop(&mut self) {
+        if let Some(own) = OWN.take() {
+            lock(&RUNNING).1.push(own);
+        }
+    }
+}
+
+#[cold]
+fn own() -> &'static Running {
+    let mut all = lock(&RUNNING);
+    let own = all.1.pop().unwrap_or_else(|| {
+        let new: &Running = Box::leak(Box::default());
+        all.0.push(new);
+        new
+    });
+    OWN.set(Some(own));
+    // A thread that is ending keeps it for good.
+    let _ = LEAVER.try_with(|_| ());
+    own
+}
+
+/// `true` if a guest with a deadline runs on any thread.
+fn any_runs() -> bool {
+    lock(&RUNNING).0.iter().any(|running| running.load(Ordering::Acquire) > 0)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A guest that runs on this thread; dropped at its end.
+pub(crate) struct Entered(&'static Running, PhantomData<*const ()>);
 
 impl Clock {
     /// The deadline of an engine's guests. Starts the ticker, if this is the first one.
@@ -45,15 +91,13 @@ impl Clock {
     }
 
     fn of(ticker: &'static Ticker, engine: &wasmtime::Engine, deadline: Option<Duration>) -> Self {
-        let ticks = epochs(deadline);
-        let (running, is_listed) = (Padded(AtomicUsize::new(0)), AtomicBool::new(false));
-        let counted = Counted { engine: engine.weak(), running, is_listed };
-        Self { ticks, counted: Arc::new(counted), ticker }
+        let counted = Counted { engine: engine.weak(), is_listed: AtomicBool::new(false) };
+        Self { ticks: epochs(deadline), counted: Arc::new(counted), ticker }
     }
 
     /// Gives the store's guest its time. Epochs count until the result is dropped.
     #[inline]
-    pub(crate) fn enter(&self, store: &mut Store<StoreData>) -> Entered<'_> {
+    pub(crate) fn enter(&self, store: &mut Store<StoreData>) -> Entered {
         let ticks = match store.data().is_limited() {
             false => self.ticks,
             // Each epoch looks whether somebody interrupts.
@@ -61,14 +105,15 @@ impl Clock {
             true => epochs(store.data().limits().deadline),
         };
         store.set_epoch_deadline(ticks);
-        self.counted.running.fetch_add(1, Ordering::SeqCst);
-        // If this reads `true`, the ticker takes the engine off its list later, if at all. It then
-        // counts the guests once more, and finds this one.
+        let running = OWN.get().unwrap_or_else(own);
+        running.store(running.load(Ordering::Relaxed) + 1, Ordering::Release);
+        // This may still read `true` when the ticker has just found no guest. It then looks once
+        // more after a tick, and finds this one.
         let is_listed = &self.counted.is_listed;
-        if !is_listed.load(Ordering::SeqCst) && !is_listed.swap(true, Ordering::SeqCst) {
+        if !is_listed.load(Ordering::Acquire) && !is_listed.swap(true, Ordering::AcqRel) {
             self.ticker.list(&self.counted);
         }
-        Entered(&self.counted)
+        Entered(running, PhantomData)
     }
 }
 
@@ -76,32 +121,19 @@ impl Clock {
 fn epochs(deadline: Option<Duration>) -> u64 {
     let Some(deadline) = deadline else { return FAR };
     let ticks = deadline.as_nanos().div_ceil(TICK.as_nanos());
-    // One more, because the first epoch may end right away.
-    u64::try_from(ticks).unwrap_or(FAR).min(FAR) + 1
+    let ticks = u64::try_from(ticks).unwrap_or(FAR).min(FAR);
+    // One more, because the first epoch may end right away; but not where no time is left.
+    ticks + u64::from(ticks > 0)
 }
 
-impl Drop for Entered<'_> {
+impl Drop for Entered {
+    #[inline]
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::SeqCst);
+        self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Release);
     }
 }
 
-impl Counted {
-    /// Begins an epoch. `false` if no guest runs, and the ticker has to let go of the engine.
-    fn tick(&self) -> bool {
-        if let Some(engine) = self.engine.upgrade() {
-            engine.increment_epoch();
-        }
-        if self.running.load(Ordering::SeqCst) > 0 {
-            return true;
-        }
-        self.is_listed.store(false, Ordering::SeqCst);
-        // A guest that was entered before that did not list its engine.
-        self.running.load(Ordering::SeqCst) > 0 && !self.is_listed.swap(true, Ordering::SeqCst)
-    }
-}
-
-/// Begins the epochs of all engines whose guests run.
+/// Begins the epochs of all engines that had a guest, while any guest runs.
 struct Ticker {
     state: Mutex<State>,
     changed: Condvar,
@@ -110,7 +142,33 @@ struct Ticker {
 struct State {
     /// The process of the thread: a forked one has no threads of its parent.
     process: Option<u32>,
-    counted: Vec<Arc<Counted>>,
+    counted: Vec<Listed>,
+}
+
+struct Listed {
+    counted: Arc<Counted>,
+    /// `true` if no guest ran at the last tick.
+    is_leaving: bool,
+}
+
+impl Listed {
+    /// Begins an epoch. Returns `false` if the ticker has to let go of the engine: it is gone, or
+    /// no guest runs for the second time.
+    fn tick(&mut self, runs: bool) -> bool {
+        let Some(engine) = self.counted.engine.upgrade() else { return false };
+        engine.increment_epoch();
+        let is_listed = &self.counted.is_listed;
+        match (std::mem::replace(&mut self.is_leaving, !runs), runs) {
+            (false, true) => true,
+            (false, false) => {
+                is_listed.store(false, Ordering::Release);
+                true
+            }
+            // Unless a guest has listed it once more.
+            (true, true) => !is_listed.swap(true, Ordering::AcqRel),
+            (true, false) => false,
+        }
+    }
 }
 
 impl Ticker {
@@ -120,7 +178,7 @@ impl Ticker {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Starts the thread, if this process has none.
@@ -136,7 +194,7 @@ impl Ticker {
 
     fn list(&self, counted: &Arc<Counted>) {
         let mut state = self.state();
-        state.counted.push(Arc::clone(counted));
+        state.counted.push(Listed { counted: Arc::clone(counted), is_leaving: false });
         drop(state);
         self.changed.notify_one();
     }
@@ -152,7 +210,8 @@ impl Ticker {
     }
 
     fn tick(&self) {
-        self.state().counted.retain(|counted| counted.tick());
+        let runs = any_runs();
+        self.state().counted.retain_mut(|listed| listed.tick(runs));
     }
 }
 
@@ -178,18 +237,38 @@ mod tests {
         let entered = [one.enter(&mut store), one.enter(&mut store)];
         assert_eq!(listed(), 1, "an engine is listed once");
         let elsewhere = other.enter(&mut second);
-        ticker.tick();
+        (0..5).for_each(|_| ticker.tick());
         assert_eq!(listed(), 2);
         drop(entered);
-        ticker.tick();
-        assert_eq!(listed(), 1);
+        (0..5).for_each(|_| ticker.tick());
+        assert_eq!(listed(), 2, "as long as any guest runs");
         drop(elsewhere);
-        drop((other, second, engines));
         ticker.tick();
+        assert_eq!(listed(), 2, "a guest may have been entered meanwhile");
+        let again = one.enter(&mut store);
+        assert_eq!(listed(), 3, "listed before the ticker has let go of it");
+        ticker.tick();
+        assert_eq!(listed(), 2);
+        drop(again);
+        (0..2).for_each(|_| ticker.tick());
         assert_eq!(listed(), 0, "the thread has nothing to wake up for");
         let again = one.enter(&mut store);
         assert_eq!(listed(), 1);
+        drop((one, other, second, store, engines));
+        ticker.tick();
+        assert_eq!(listed(), 0, "engines that are gone");
         drop(again);
+    }
+
+    #[test]
+    fn threads_that_end_leave_their_numbers_to_others() {
+        let numbers = || {
+            let own = || own() as *const Running as usize;
+            let one = std::thread::spawn(own).join().unwrap();
+            [one, std::thread::spawn(own).join().unwrap()]
+        };
+        let [one, other] = numbers();
+        assert_eq!(one, other);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
 use crate::data::{self, StoreData};
+use crate::deadline::FAR;
 use crate::module::{Function, ModuleData, Shape};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
@@ -22,6 +23,8 @@ pub(crate) struct Running {
     memory: Option<Option<Memory>>,
     /// `true` if nothing was called since the instance was new or clean.
     first: bool,
+    /// How many entries have restored the globals, as far as known, modulo 2³².
+    entries: u32,
     /// The functions that were called last, by their handles: first of a use, and later.
     called: [Option<(u32, Func, Shape)>; 2],
     shared: Arc<ModuleData>,
@@ -40,8 +43,8 @@ impl Running {
                 trap::of_instantiation(shared.guest.engine, "instantiate the module", error)
             })?;
         drop(entered);
-        let (first, called) = (true, [None; 2]);
-        Ok(Self { tenancy, well: true, instance, memory: None, first, called, shared })
+        let (first, entries, called) = (true, 0, [None; 2]);
+        Ok(Self { tenancy, well: true, instance, memory: None, first, entries, called, shared })
     }
 
     /// The same in a store of its own.
@@ -92,6 +95,8 @@ impl Running {
     pub(crate) fn save(&mut self) -> Result<()> {
         let Some(export) = &self.shared.saves else { return Ok(()) };
         let store = &mut self.tenancy.store;
+        // What is left of the deadline is that of the start function.
+        store.set_epoch_deadline(FAR);
         let function = match self.instance.get_module_export(&mut *store, export) {
             Some(Extern::Func(function)) => function,
             _ => return Err(FOREIGN),
@@ -122,6 +127,18 @@ impl Running {
             }
             _ => Err(FOREIGN),
         }
+    }
+
+    /// After a first call that trapped: `false` if a deadline has ended the entry before it had
+    /// restored the globals, so that the next call has to do so.
+    #[cold]
+    fn has_entered(&mut self) -> bool {
+        let Some(export) = &self.shared.entered else { return true };
+        let found = self.instance.get_module_export(&mut self.tenancy.store, export);
+        let count = found.and_then(Extern::into_global).map(|count| count.get(self.store()));
+        let Some(Val::I32(count)) = count else { return true };
+        let before = std::mem::replace(&mut self.entries, count.cast_unsigned());
+        before != self.entries
     }
 
     fn call_numbers(
@@ -157,11 +174,17 @@ impl Running {
 
     #[inline]
     fn ended<T>(&mut self, ended: wasmtime::Result<T>) -> Result<Result<T, Trap>> {
-        self.first = false;
+        let first = std::mem::replace(&mut self.first, false);
         match ended {
-            Ok(value) => Ok(Ok(value)),
+            Ok(value) => {
+                self.entries = self.entries.wrapping_add(u32::from(first));
+                Ok(Ok(value))
+            }
             Err(error) => {
                 self.well = false;
+                if first {
+                    self.first = !self.has_entered();
+                }
                 if error.is::<wasmtime::ThrownException>() {
                     // Or the next call in this store would find it.
                     let _ = self.tenancy.store.take_pending_exception();

@@ -10,7 +10,7 @@ use crate::reuse::ReusedInstance;
 use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
-use touchstone_executor::guest::{FunctionExport, GuestModule, MEMORY, RESET, entry};
+use touchstone_executor::guest::{FunctionExport, GuestModule, MEMORY, RESET, entered, entry};
 use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{Config, Error, InstanceFrom, Result, Signature, Strategy, ValueType};
 use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, Store, ValType};
@@ -23,6 +23,8 @@ pub(crate) struct ModuleData {
     pub(crate) memory: Option<ModuleExport>,
     /// The function that saves the globals that entries restore; `None` without entries.
     pub(crate) saves: Option<ModuleExport>,
+    /// The global that counts entries which have done so, where a deadline may end one before.
+    pub(crate) entered: Option<ModuleExport>,
     pub(crate) clock: Option<Clock>,
     pub(crate) content: CleanContent,
     /// Instances that a store serves, one after the other.
@@ -32,7 +34,7 @@ pub(crate) struct ModuleData {
 impl ModuleData {
     /// Starts the deadline, where there is one. It counts until the result is dropped.
     #[inline]
-    pub(crate) fn start_clock(&self, store: &mut Store<StoreData>) -> Option<Entered<'_>> {
+    pub(crate) fn start_clock(&self, store: &mut Store<StoreData>) -> Option<Entered> {
         self.clock.as_ref().map(|clock| clock.enter(store))
     }
 }
@@ -141,6 +143,7 @@ pub(crate) fn load(
         tenants: settings::tenants(strategy, guest.info()),
         memory: module.get_export_index(MEMORY),
         saves,
+        entered: module.get_export_index(&entered()),
         guest,
         pre,
         clock,

@@ -45,10 +45,9 @@ pub(crate) fn class(strategy: Strategy) -> &'static str {
 }
 
 /// `true` if instances that are reset in place are called by their
-/// [entries](touchstone_executor::guest::entry). An entry takes operators of its own, and a
-/// deadline may end it before it has restored the globals.
+/// [entries](touchstone_executor::guest::entry), which take operators of their own.
 pub(crate) fn enters(config: &Config) -> bool {
-    !config.metered && !config.is_interruptible()
+    !config.metered
 }
 
 /// Settings of the code, the same for compiling and for loading.

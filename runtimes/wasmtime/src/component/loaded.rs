@@ -108,7 +108,7 @@ impl ComponentData {
     }
 
     /// Starts the deadline, where there is one. It counts until the result is dropped.
-    pub(crate) fn start_clock(&self, store: &mut Store<StoreData>) -> Option<Entered<'_>> {
+    pub(crate) fn start_clock(&self, store: &mut Store<StoreData>) -> Option<Entered> {
         self.clock.as_ref().map(|clock| clock.enter(store))
     }
 }
