@@ -488,6 +488,61 @@ fn the_last_mappings_are_left_to_others() {
     assert!(HeldMappings::new(limit).is_ok());
 }
 
+/// Mappings of the process that are not memories' count, too.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes, and reads a file of the system")]
+fn a_memory_too_many_is_an_error_before_the_last_mapping_is_taken() {
+    if passes(&name("a_memory_too_many_is_an_error_before_the_last_mapping_is_taken")) {
+        return;
+    }
+    let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let allowed: usize = allowed.trim().parse().unwrap();
+    if allowed > 1 << 20 {
+        eprintln!("not tested: this machine allows {allowed} mappings");
+        return;
+    }
+    // Every second page another protection: each is a mapping of its own.
+    let parts = |count: usize| {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let (any, length) = (std::ptr::null_mut(), count * host_page());
+        // SAFETY: a new mapping, of which no byte is accessed.
+        unsafe {
+            let all = libc::mmap(any, length, libc::PROT_NONE, flags, -1, 0);
+            assert_ne!(all, libc::MAP_FAILED);
+            for page in (0..count).step_by(2) {
+                let start = all.byte_add(page * host_page());
+                assert_eq!(libc::mprotect(start, host_page(), libc::PROT_READ), 0, "{page}");
+            }
+            (all, length)
+        }
+    };
+    // SAFETY: what `parts` has made.
+    let give_back = |(all, length)| assert_eq!(unsafe { libc::munmap(all, length) }, 0);
+    let others = parts(allowed - allowed / 16 - 1000);
+    for kind in kinds(LIMIT) {
+        let template = template(kind);
+        let mut memories = Vec::new();
+        let error = loop {
+            match Memory::new(Some(&template), SIZE, 2 * SIZE) {
+                Ok(memory) => memories.push(memory),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.to_string().contains("vm.max_map_count"), "{kind}: {error}");
+        assert!((100..600).contains(&memories.len()), "{kind}: {}", memories.len());
+        for memory in &mut memories {
+            memory.bytes_mut()[9] = 1;
+            memory.reset().unwrap();
+        }
+        give_back(parts(allowed / 32));
+    }
+    // Others that are gone do not count any more.
+    give_back(others);
+    let template = template(ResetMethod::Drop);
+    let made = (0..1000).map_while(|_| Memory::new(Some(&template), SIZE, 2 * SIZE).ok());
+    assert_eq!(made.collect::<Vec<_>>().len(), 1000);
+}
+
 /// A part of it is gone, so that the kernel refuses to open and to close it.
 #[test]
 #[cfg_attr(miri, ignore = "needs mprotect")]

@@ -4,8 +4,10 @@
 //! allocator's neither. Each run of open pages in a memory takes two, until the kernel merges them
 //! again ([`make_joinable`](super::exclusive::Exclusive::make_joinable)). Above a quarter of the
 //! limit, memories give theirs back when they are reset; above a half, none gets more. A new memory
-//! has to leave a sixteenth to the rest of the process, one that begins to grow half of that.
+//! has to leave a sixteenth to the rest of the process, one that begins to grow half of that. The
+//! mappings of the rest are counted now and then.
 
+use std::io::Read;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -18,11 +20,18 @@ pub(super) const FEW_RUNS: usize = 8;
 const EACH: isize = 2;
 /// The default of Linux.
 const USUAL: isize = 65_530;
+/// When memories have taken so many more, others are counted again: a part of what is allowed, less
+/// than what is left to others, or a part of the room that there is, but at least so many.
+const LOOK: (isize, isize, isize) = (32, 4, 256);
 
 /// Mappings that runs take.
 static TAKEN: AtomicIsize = AtomicIsize::new(0);
 /// Mappings that memories take whatever is written to them.
 static HELD: AtomicIsize = AtomicIsize::new(0);
+/// All other mappings of the process when they were counted last, and the value of [`HELD`] at which
+/// they are counted next.
+static OTHERS: AtomicIsize = AtomicIsize::new(0);
+static NEXT_LOOK: AtomicIsize = AtomicIsize::new(0);
 
 /// Runs came to memories of this process, or went.
 pub(super) fn add(runs: isize) {
@@ -33,7 +42,37 @@ pub(super) fn add(runs: isize) {
 /// then still has such a part of all that are allowed.
 pub(super) fn hold(mappings: isize, part: isize) -> bool {
     let all = HELD.fetch_add(mappings, Ordering::Relaxed) + mappings;
-    all <= *ALLOWED - *ALLOWED / part - TAKEN.load(Ordering::Relaxed)
+    if mappings <= 0 {
+        return true;
+    }
+    if all >= NEXT_LOOK.load(Ordering::Relaxed) {
+        count_others(all);
+    }
+    let fits = || {
+        let others = OTHERS.load(Ordering::Relaxed);
+        all <= *ALLOWED - *ALLOWED / part - TAKEN.load(Ordering::Relaxed) - others
+    };
+    if !fits() && OTHERS.load(Ordering::Relaxed) > 0 {
+        // They may be fewer by now.
+        count_others(all);
+    }
+    fits()
+}
+
+/// Counts the mappings of the process that are not memories'. Takes a microsecond for each, and no
+/// memory.
+#[cold]
+fn count_others(held: isize) {
+    let Ok(mut maps) = std::fs::File::open("/proc/self/maps") else { return };
+    let (mut count, mut part) = (0, [0; 8192]);
+    while let Ok(length @ 1..) = maps.read(&mut part) {
+        count += part[..length].iter().filter(|byte| **byte == b'\n').count() as isize;
+    }
+    let known = held + TAKEN.load(Ordering::Relaxed);
+    OTHERS.store((count - known).max(0), Ordering::Relaxed);
+    let (part, of_room, least) = LOOK;
+    let step = (*ALLOWED / part).min((*ALLOWED - count) / of_room).max(least);
+    NEXT_LOOK.store(held + step, Ordering::Relaxed);
 }
 
 /// `true` if memories are to give back what they can do without.

@@ -5,6 +5,7 @@ use crate::loan::Lent;
 use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::Result;
+use touchstone_executor::guest::ModuleInfo;
 use touchstone_executor::memory::{MemoryPool, MemoryTemplate, PooledMemory};
 use touchstone_wasmtime_memory::parts::{Room, Shrinking};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
@@ -33,11 +34,12 @@ impl Memories {
     pub(crate) fn new(
         template: Option<MemoryTemplate>,
         keep: usize,
-        compiler: Compiler,
+        (compiler, info): (Compiler, &ModuleInfo),
         use_by: Use,
     ) -> Self {
         let is_known = template.is_some();
-        let moves = template.as_ref().is_some_and(|template| settings::moves(template.reset()));
+        let moves = |template: &MemoryTemplate| settings::moves(template.reset(), info);
+        let moves = template.as_ref().is_some_and(moves);
         let home = MemoryPool::new(template, keep).staying_open(compiler.checks_bounds());
         Self { home: Arc::new(home), is_known, moves, use_by }
     }

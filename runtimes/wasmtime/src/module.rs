@@ -10,7 +10,7 @@ use crate::reuse::ReusedInstance;
 use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
-use touchstone_executor::guest::{FunctionExport, GuestModule, MEMORY, RESET, entered, entry};
+use touchstone_executor::guest::{FunctionExport, GuestModule, MEMORY, ModuleInfo, RESET, entered, entry};
 use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{Config, Error, InstanceFrom, Result, Signature, Strategy, ValueType};
 use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, Store, ValType};
@@ -111,7 +111,7 @@ pub(crate) fn load(
     load: impl FnOnce(&Engine) -> Result<wasmtime::Module>,
 ) -> Result<LoadedModule<ModuleData>> {
     let content = content(guest, strategy, config)?;
-    let memories = own_memories(strategy, content.known(), config, compiler);
+    let memories = own_memories(strategy, content.known(), config, (compiler, guest.info()));
     let memories = memories.map(|memories| Arc::new(memories) as _);
     let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
         .map_err(Error::runtime(id, "configure itself"))?;
@@ -178,7 +178,7 @@ fn own_memories(
     strategy: Strategy,
     template: Option<&MemoryTemplate>,
     config: &Config,
-    compiler: Compiler,
+    code: (Compiler, &ModuleInfo),
 ) -> Option<Memories> {
     let keep = config.instances as usize;
     let use_by = match settings::class(strategy) {
@@ -187,5 +187,5 @@ fn own_memories(
         settings::OWN_IMAGE => Use::Many,
         _ => return None,
     };
-    Some(Memories::new(template.cloned(), keep, compiler, use_by))
+    Some(Memories::new(template.cloned(), keep, code, use_by))
 }

@@ -16,14 +16,22 @@ use wasmtime::{
 pub(crate) const SEGMENTS: &str = "segment-initialised";
 /// Artifact class: Wasmtime maps an image copy-on-write.
 pub(crate) const IMAGE: &str = "copy-on-write";
-/// Artifact class: Touchstone's memories, which may move when they grow.
-pub(crate) const OWN: &str = "movable";
+/// Artifact class: Touchstone's memories.
+pub(crate) const OWN: &str = "own memories";
 /// Artifact class: the same, and the memory has its content before instantiation.
-pub(crate) const OWN_IMAGE: &str = "pre-initialised and movable";
+pub(crate) const OWN_IMAGE: &str = "pre-initialised own memories";
 
-/// `true` if memories that are reset in this way move when they grow.
-pub(crate) fn moves(reset: ResetMethod) -> bool {
-    matches!(reset, ResetMethod::Tracked { .. })
+/// `true` if memories of a guest that are reset in this way move when they grow.
+pub(crate) fn moves(reset: ResetMethod, info: &ModuleInfo) -> bool {
+    matches!(reset, ResetMethod::Tracked { .. }) && may_grow(info)
+}
+
+/// `true` if the guest's own code may grow a memory of Touchstone's. It then finds out where the
+/// memory lies after each call that may have moved it. Other code has the address in a register, and
+/// where a host function grows the memory, it grows in place, by a system call.
+fn may_grow(info: &ModuleInfo) -> bool {
+    let is_fixed = info.memory.is_some_and(|memory| memory.maximum == Some(memory.minimum));
+    info.component.is_some() || info.grows_memory && !is_fixed
 }
 
 /// The reach of 32 bits, and Wasmtime's own guard for offsets behind it.
@@ -68,11 +76,14 @@ pub(crate) fn for_compiling(
     settings.parallel_compilation(config.parallel_compilation);
     settings.memory_init_cow(class(strategy) == IMAGE);
     if matches!(class(strategy), OWN | OWN_IMAGE) {
-        // The code then asks where a memory lies after each call that may have moved it;
-        // a guard of more than 32 bits can address spares the bounds checks as a
-        // reservation does.
-        settings.memory_reservation(0);
-        settings.memory_guard_size(MOVING_GUARD);
+        if may_grow(info) {
+            // A guard of more than 32 bits can address spares the bounds checks as a reservation
+            // does.
+            settings.memory_reservation(0);
+            settings.memory_guard_size(MOVING_GUARD);
+        } else {
+            settings.memory_may_move(false);
+        }
     }
     // Each costs a little in every store or call and serves nothing here.
     settings.concurrency_support(false);

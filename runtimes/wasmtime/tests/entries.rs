@@ -1,11 +1,9 @@
-//! Entries of instances that are reset in place, under a deadline that may end them.
+//! Entries of instances that are reset in place, under a deadline that may end them; code with fixed
+//! addresses.
 
 use std::time::Duration;
-use touchstone_executor::abi::Abi;
+use touchstone_executor::{Abi, CallOptions, Config, Functions, HostCall, Instance, Limits, Module, Outcome, Strategy, Trap, TrapKind};
 use touchstone_executor::guest::{GuestModule, HeapPages};
-use touchstone_executor::{
-    CallOptions, Config, Instance, Limits, Module, Outcome, Strategy, TrapKind,
-};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -88,6 +86,53 @@ fn a_deadline_that_ends_an_entry_leaves_the_globals_to_the_next_one() {
             instance.prepare().unwrap();
             assert_eq!(next(&mut *instance), 7, "{name}");
             instance.finish().unwrap();
+        }
+    }
+}
+
+/// The code of a module without `memory.grow` has the memory's address in a register. A host
+/// function grows the memory nevertheless, in place.
+#[test]
+fn a_host_function_grows_a_memory_whose_address_is_fixed() {
+    let text = r#"(module
+        (import "env" "more" (func $more (param i32) (result i32)))
+        (memory (export "memory") 1)
+        (func (export "call") (param i32) (result i32) (local $at i32)
+            (if (i32.ne (memory.size) (i32.const 1)) (then unreachable))
+            (i32.store (i32.const 16) (i32.const 5))
+            (if (i32.eqz (call $more (local.get 0))) (then unreachable))
+            (loop $again
+                (local.set $at (i32.add (local.get $at) (i32.const 4096)))
+                (if (i32.load (local.get $at)) (then unreachable))
+                (i32.store (local.get $at) (i32.const 7))
+                (br_if $again (i32.lt_u (local.get $at)
+                    (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const 4096)))))
+            (i32.load (i32.const 16)))
+        (func (export "behind") (drop (i32.load (i32.const 65536)))))"#;
+    let guest = GuestModule::new("guest", &wat::parse_str(text).unwrap(), HeapPages::default());
+    let mut functions = Functions::none();
+    functions.wrap("env", "more", |call: &mut HostCall<'_>, pages: i32| {
+        Ok::<_, Trap>(i32::from(call.grow(pages.cast_unsigned())))
+    });
+    let (guest, config) = (guest.unwrap(), Config { functions, ..Config::default() });
+    for engine in touchstone_wasmtime::engines() {
+        for strategy in Strategy::all() {
+            if !engine.support_for(strategy, &guest).is_supported() {
+                continue;
+            }
+            let artifact = engine.compile(&guest, strategy, &config).unwrap();
+            let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
+            let [call, behind] = ["call", "behind"].map(|name| module.export(name, Abi::Plain).unwrap());
+            let mut instance = module.new_instance().unwrap();
+            for pages in [1_i32, 3, 1, 40, 0, 700, 2, 2, 2, 2] {
+                let name = format!("{} {strategy} {pages}", engine.id());
+                let mut output = Vec::new();
+                let outcome = instance.call(call, &pages.to_le_bytes(), &mut output).unwrap();
+                assert_eq!((outcome, &output[..]), (Outcome::Returned, &[5, 0, 0, 0][..]), "{name}");
+                let outcome = instance.call(behind, &[], &mut output).unwrap();
+                let trap = outcome.trap().map(|trap| trap.kind.clone());
+                assert_eq!(trap, Some(TrapKind::MemoryOutOfBounds), "{name}");
+            }
         }
     }
 }

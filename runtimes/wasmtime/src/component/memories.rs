@@ -38,7 +38,7 @@ impl ComponentMemories {
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make = |template| Memories::new(Some(template), keep, compiler, Use::Many);
+        let make = |template| Memories::new(Some(template), keep, (compiler, guest.info()), Use::Many);
         Self::new(guest.component_memories()?, reset, make, None)
     }
 
@@ -50,7 +50,7 @@ impl ComponentMemories {
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make = |template| Memories::new(template, keep, compiler, Use::One);
+        let make = |template| Memories::new(template, keep, (compiler, guest.info()), Use::One);
         let others = make(None);
         let make = |template| make(Some(template));
         Self::new(guest.resettable_memories()?, reset, make, Some(others))
