@@ -28,8 +28,8 @@ const LOOK: (isize, isize, isize) = (32, 4, 256);
 static TAKEN: AtomicIsize = AtomicIsize::new(0);
 /// Mappings that memories take whatever is written to them.
 static HELD: AtomicIsize = AtomicIsize::new(0);
-/// All other mappings of the process when they were counted last, and the value of [`HELD`] at which
-/// they are counted next.
+/// All other mappings of the process when they were counted last, and the value of [`HELD`] at
+/// which they are counted next.
 static OTHERS: AtomicIsize = AtomicIsize::new(0);
 static NEXT_LOOK: AtomicIsize = AtomicIsize::new(0);
 

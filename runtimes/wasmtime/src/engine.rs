@@ -168,7 +168,11 @@ impl Engine for Wasmtime {
             settings::OWN_IMAGE => guest.without_data()?.into(),
             settings::OWN => {
                 let enters = settings::enters(config);
-                match enters.then(|| guest.with_entries(config.is_interruptible())).transpose()?.flatten() {
+                match enters
+                    .then(|| guest.with_entries(config.is_interruptible()))
+                    .transpose()?
+                    .flatten()
+                {
                     Some(wasm) => wasm.into(),
                     None => guest.resettable()?,
                 }

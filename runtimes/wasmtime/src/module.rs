@@ -10,7 +10,9 @@ use crate::reuse::ReusedInstance;
 use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
-use touchstone_executor::guest::{FunctionExport, GuestModule, MEMORY, ModuleInfo, RESET, entered, entry};
+use touchstone_executor::guest::{
+    FunctionExport, GuestModule, MEMORY, ModuleInfo, RESET, entered, entry,
+};
 use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{Config, Error, InstanceFrom, Result, Signature, Strategy, ValueType};
 use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, Store, ValType};

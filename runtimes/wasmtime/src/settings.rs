@@ -27,8 +27,8 @@ pub(crate) fn moves(reset: ResetMethod, info: &ModuleInfo) -> bool {
 }
 
 /// `true` if the guest's own code may grow a memory of Touchstone's. It then finds out where the
-/// memory lies after each call that may have moved it. Other code has the address in a register, and
-/// where a host function grows the memory, it grows in place, by a system call.
+/// memory lies after each call that may have moved it. Other code has the address in a register.
+/// Where a host function grows the memory, it grows in place, by a system call.
 fn may_grow(info: &ModuleInfo) -> bool {
     let is_fixed = info.memory.is_some_and(|memory| memory.maximum == Some(memory.minimum));
     info.component.is_some() || info.grows_memory && !is_fixed

@@ -1,9 +1,12 @@
-//! Entries of instances that are reset in place, under a deadline that may end them; code with fixed
-//! addresses.
+//! Entries of instances that are reset in place, under a deadline that may end them. Code with
+//! fixed addresses.
 
 use std::time::Duration;
-use touchstone_executor::{Abi, CallOptions, Config, Functions, HostCall, Instance, Limits, Module, Outcome, Strategy, Trap, TrapKind};
 use touchstone_executor::guest::{GuestModule, HeapPages};
+use touchstone_executor::{
+    Abi, CallOptions, Config, Functions, HostCall, Instance, Limits, Module, Outcome, Strategy,
+    Trap, TrapKind,
+};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -27,7 +30,9 @@ fn modules() -> Vec<(String, Box<dyn Module>)> {
     let config = Config { deadline, ..Config::default() };
     let mut modules = Vec::new();
     for engine in touchstone_wasmtime::engines() {
-        for strategy in Strategy::all().into_iter().filter(|strategy| strategy.to_string().contains("reuse")) {
+        for strategy in
+            Strategy::all().into_iter().filter(|strategy| strategy.to_string().contains("reuse"))
+        {
             if engine.support_for(strategy, &guest).is_supported() {
                 let artifact = engine.compile(&guest, strategy, &config).unwrap();
                 let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
@@ -39,7 +44,12 @@ fn modules() -> Vec<(String, Box<dyn Module>)> {
     modules
 }
 
-fn call(module: &dyn Module, instance: &mut dyn Instance, name: &str, deadline: Duration) -> Outcome {
+fn call(
+    module: &dyn Module,
+    instance: &mut dyn Instance,
+    name: &str,
+    deadline: Duration,
+) -> Outcome {
     let export = module.export(name, Abi::Plain).unwrap();
     let limits = Limits { deadline: Some(deadline), ..Limits::default() };
     let options = CallOptions { limits, ..CallOptions::default() };
@@ -122,13 +132,18 @@ fn a_host_function_grows_a_memory_whose_address_is_fixed() {
             }
             let artifact = engine.compile(&guest, strategy, &config).unwrap();
             let module = engine.load(&guest, &artifact, strategy, &config).unwrap();
-            let [call, behind] = ["call", "behind"].map(|name| module.export(name, Abi::Plain).unwrap());
+            let [call, behind] =
+                ["call", "behind"].map(|name| module.export(name, Abi::Plain).unwrap());
             let mut instance = module.new_instance().unwrap();
             for pages in [1_i32, 3, 1, 40, 0, 700, 2, 2, 2, 2] {
                 let name = format!("{} {strategy} {pages}", engine.id());
                 let mut output = Vec::new();
                 let outcome = instance.call(call, &pages.to_le_bytes(), &mut output).unwrap();
-                assert_eq!((outcome, &output[..]), (Outcome::Returned, &[5, 0, 0, 0][..]), "{name}");
+                assert_eq!(
+                    (outcome, &output[..]),
+                    (Outcome::Returned, &[5, 0, 0, 0][..]),
+                    "{name}"
+                );
                 let outcome = instance.call(behind, &[], &mut output).unwrap();
                 let trap = outcome.trap().map(|trap| trap.kind.clone());
                 assert_eq!(trap, Some(TrapKind::MemoryOutOfBounds), "{name}");

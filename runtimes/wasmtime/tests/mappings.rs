@@ -85,7 +85,10 @@ fn an_instance_too_many_is_an_error_under_every_strategy() {
             std::thread::spawn(|| vec![1_u8; 8 << 20].len()).join().unwrap();
             for instance in instances.iter_mut().rev().take(50) {
                 let mut output = Vec::new();
-                assert!(instance.call(export, &[], &mut output).unwrap().trap().is_none(), "{name}");
+                assert!(
+                    instance.call(export, &[], &mut output).unwrap().trap().is_none(),
+                    "{name}"
+                );
             }
         }
     }

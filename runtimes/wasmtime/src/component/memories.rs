@@ -38,7 +38,8 @@ impl ComponentMemories {
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make = |template| Memories::new(Some(template), keep, (compiler, guest.info()), Use::Many);
+        let make =
+            |template| Memories::new(Some(template), keep, (compiler, guest.info()), Use::Many);
         Self::new(guest.component_memories()?, reset, make, None)
     }
 
