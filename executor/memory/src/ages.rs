@@ -286,8 +286,7 @@ mod tests {
 
     #[test]
     fn the_counter_of_resets_may_wrap() {
-        let mut ages = Ages::default();
-        ages.now = u32::MAX - 3;
+        let mut ages = Ages { now: u32::MAX - 3, ..Ages::default() };
         let gone = play(&mut ages, every(100, 20));
         assert_eq!(gone, [usize::from(KEPT_FOR)]);
     }
