@@ -31,9 +31,7 @@ pub(super) fn with_entries(wasm: &[u8], globals: &[u32], counts: bool) -> Result
     let restored = Restored { globals: Some(globals), tables: false, memory: false };
     let shadows = core_reset::add_reset(&mut patch, &restored)?;
     let count = counts.then(|| patch.global(ValType::I32, &ConstExpr::i32_const(0)));
-    if let Some(count) = count {
-        patch.export(&entered(), ExportKind::Global, count);
-    }
+    count.into_iter().for_each(|count| patch.export(&entered(), ExportKind::Global, count));
     let exported: Vec<(String, u32)> =
         patch.layout().exported_functions().map(|(name, index)| (name.to_owned(), index)).collect();
     for (name, function) in exported {

@@ -93,9 +93,8 @@ impl Ages {
 
     /// `true` if the last call that was reset had changed a page.
     pub(super) fn is_changed(&self, page: usize) -> bool {
-        self.pages.get(page / BLOCK).is_some_and(|block| {
-            block.as_ref().is_some_and(|ages| ages[page % BLOCK] & (LEFT | AGE) == 1)
-        })
+        let ages = self.pages.get(page / BLOCK).and_then(Option::as_ref);
+        ages.is_some_and(|ages| ages[page % BLOCK] & (LEFT | AGE) == 1)
     }
 
     /// The number of this reset, in an entry.

@@ -142,8 +142,7 @@ impl Mark {
             }
     }
 
-    /// The thread's faults since an earlier mark of it; `None` if that is of another thread or
-    /// process, or no longer holds for another reason.
+    /// The thread's faults since an earlier mark; `None` if that does not hold for another reason.
     pub(super) fn faults_since(self, before: Self) -> Option<u64> {
         let of = |mark: Self| (mark.process, mark.thread, mark.told);
         match (self.faults, before.faults) {

@@ -20,9 +20,8 @@ pub(super) const FEW_RUNS: usize = 8;
 const EACH: isize = 2;
 /// The default of Linux.
 const USUAL: isize = 65_530;
-/// When memories have taken so many more, others are counted again: a part of what is allowed, less
-/// than what is left to others, or a part of the room that there is, but at least so many.
-const LOOK: (isize, isize, isize) = (32, 4, 256);
+/// When memories have taken such a part more, others are counted again: less than is left to them.
+const LOOK: isize = 32;
 
 /// Mappings that runs take.
 static TAKEN: AtomicIsize = AtomicIsize::new(0);
@@ -63,6 +62,7 @@ pub(super) fn hold(mappings: isize, part: isize) -> bool {
 /// memory.
 #[cold]
 fn count_others(held: isize) {
+    NEXT_LOOK.store(held + *ALLOWED / LOOK, Ordering::Relaxed);
     let Ok(mut maps) = std::fs::File::open("/proc/self/maps") else { return };
     let (mut count, mut part) = (0, [0; 8192]);
     while let Ok(length @ 1..) = maps.read(&mut part) {
@@ -70,9 +70,6 @@ fn count_others(held: isize) {
     }
     let known = held + TAKEN.load(Ordering::Relaxed);
     OTHERS.store((count - known).max(0), Ordering::Relaxed);
-    let (part, of_room, least) = LOOK;
-    let step = (*ALLOWED / part).min((*ALLOWED - count) / of_room).max(least);
-    NEXT_LOOK.store(held + step, Ordering::Relaxed);
 }
 
 /// `true` if memories are to give back what they can do without.

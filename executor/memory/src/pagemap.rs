@@ -123,7 +123,7 @@ fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> io::Resul
     };
     let file = map.get()?.as_raw_fd();
     #[cfg(test)]
-    super::test_support::work(|work| work.scans += 1);
+    super::way_back_tests::work(|work| work.scans += 1);
     // SAFETY: the kernel reads and writes `arguments`, and writes at most
     // `vec_len` entries to `vec`; both are ours and live across the call.
     let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };

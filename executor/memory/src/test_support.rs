@@ -113,34 +113,3 @@ pub(super) fn write_pinned(bytes: &mut [u8]) -> bool {
     // SAFETY: both places are of this process, of so many bytes, and borrowed.
     unsafe { libc::process_vm_writev(libc::getpid(), local, 1, remote, 1, 0) == length as isize }
 }
-
-/// The work that this thread had with memories.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Work {
-    /// System calls about mappings.
-    pub(super) calls: usize,
-    /// First writes that were signals.
-    pub(super) signals: usize,
-    /// Questions to the kernel which pages were written.
-    pub(super) scans: usize,
-    /// Pages that were compared with their clean content.
-    pub(super) compared: usize,
-}
-
-thread_local! {
-    static WORK: std::cell::Cell<Work> = const {
-        std::cell::Cell::new(Work { calls: 0, signals: 0, scans: 0, compared: 0 })
-    };
-}
-
-/// Notes work of this thread.
-pub(super) fn work(change: impl FnOnce(&mut Work)) {
-    let mut work = WORK.get();
-    change(&mut work);
-    WORK.set(work);
-}
-
-/// The work since it was asked for last.
-pub(super) fn work_done() -> Work {
-    WORK.take()
-}

@@ -1,7 +1,7 @@
 //! Light calls after heavy ones, by counts: whatever the heavy calls were, the light ones take as
 //! little work as on a new memory after a bounded number of calls.
 
-use super::test_support::{Work, passes, work_done};
+use super::test_support::passes;
 use super::*;
 use std::sync::Arc;
 
@@ -248,4 +248,35 @@ fn light_calls_between_heavy_ones_are_light() {
         }
     }
     assert!(slow.is_empty(), "histories with slow light calls: {slow:?}");
+}
+
+/// The work that this thread had with memories.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Work {
+    /// System calls about mappings.
+    pub(super) calls: usize,
+    /// First writes that were signals.
+    pub(super) signals: usize,
+    /// Questions to the kernel which pages were written.
+    pub(super) scans: usize,
+    /// Pages that were compared with their clean content.
+    pub(super) compared: usize,
+}
+
+thread_local! {
+    static WORK: std::cell::Cell<Work> = const {
+        std::cell::Cell::new(Work { calls: 0, signals: 0, scans: 0, compared: 0 })
+    };
+}
+
+/// Notes work of this thread.
+pub(super) fn work(change: impl FnOnce(&mut Work)) {
+    let mut work = WORK.get();
+    change(&mut work);
+    WORK.set(work);
+}
+
+/// The work since it was asked for last.
+pub(super) fn work_done() -> Work {
+    WORK.take()
 }

@@ -9,8 +9,7 @@ use super::kept::{Kept, Used};
 use crate::error::Result;
 use std::ops::Range;
 
-/// Faults of a call that hardly writes, which are more than its pages: a fault for a read is one,
-/// too.
+/// Faults of a call that hardly writes.
 const FEW: u64 = 4;
 
 /// The pages that can have been written without a fault since the last scan of a memory or of a
