@@ -6,8 +6,8 @@ use std::time::Duration;
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{
-    Abi, CallOptions, Config, Context, Error, ExportId, Functions, HostCall, Imports,
-    InterruptHandle, Limits, Module, Outcome, Result, Strategy, Support, TrapKind,
+    Abi, CallOptions, Config, Context, Error, Functions, HostCall, Imports, InterruptHandle,
+    Limits, Module, Outcome, Result, Strategy, Support, TrapKind,
 };
 
 /// Everything that the executor asks of a module, around what a test is about.
