@@ -53,7 +53,7 @@ fn call(
     let export = module.export(name, Abi::Plain).unwrap();
     let limits = Limits { deadline: Some(deadline), ..Limits::default() };
     let options = CallOptions { limits, ..CallOptions::default() };
-    instance.invoke_with(export, &[], &mut Vec::new(), options).unwrap()
+    instance.invoke(export, &[], &mut Vec::new(), Some(options)).unwrap()
 }
 
 /// A deadline that has passed ends the entry before it has restored the globals: the next call of
@@ -69,7 +69,7 @@ fn a_deadline_that_ends_an_entry_leaves_the_globals_to_the_next_one() {
         let next = |instance: &mut dyn Instance| {
             let export = module.export("next", Abi::Plain).unwrap();
             let mut output = Vec::new();
-            let outcome = instance.invoke(export, &[], &mut output).unwrap();
+            let outcome = instance.invoke(export, &[], &mut output, None).unwrap();
             assert_eq!(outcome, Outcome::Returned, "{name}");
             i32::from_le_bytes(output[..4].try_into().unwrap())
         };
