@@ -7,10 +7,10 @@ use crate::record::{Place, Point, Status};
 use anyhow::Result;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone_executor::{Abi, Config, InstanceFrom, MemoryFrom, Strategy, Support};
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{HeapPages, WASM_PAGE};
 use touchstone_executor::memory::Region;
+use touchstone_executor::{Abi, Config, InstanceFrom, MemoryFrom, Strategy, Support};
 use touchstone_systems::fan_out::{COPIED, MAPPED, Producer, Readers, look, round};
 
 /// The guest, and what the records call it.

@@ -8,10 +8,12 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use touchstone_executor::{Abi, Config, ExportId, Functions, InstanceFrom, MemoryFrom, Outcome, Strategy, Support};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::storage::{self, Storage};
+use touchstone_executor::{
+    Abi, Config, ExportId, Functions, InstanceFrom, MemoryFrom, Outcome, Strategy, Support,
+};
 use touchstone_systems::node::{Call, Runtime, Settings, run};
 
 /// The guest, and what the records call it.

@@ -84,9 +84,8 @@ impl Workload for Methods {
                 if against == RECOMPILE && method == baseline {
                     continue;
                 }
-                let mut side = |method, is_sorted| {
-                    side(method, is_sorted, &engine, &kinds, &order, &mut lab)
-                };
+                let mut side =
+                    |method, is_sorted| side(method, is_sorted, &engine, &kinds, &order, &mut lab);
                 let sides = side(method, false)
                     .and_then(|subject| Ok([subject, side(baseline, against == SORTED)?]));
                 let place = place.clone().with("against", against);
