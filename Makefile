@@ -11,8 +11,9 @@ FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
 # Number of swaps after which memory must not have grown.
 SWAPS        ?= 100000
-# Each compiles another Cranelift: excluded unless FEATURES names it.
-CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name)))
+# Two compile another Cranelift, the third Substrate's crates: excluded unless FEATURES names them.
+CRATES  := --workspace $(foreach name,substrate wasmer,$(if $(findstring $(name),$(FEATURES)),,--exclude touchstone-$(name))) \
+           $(if $(findstring chain,$(FEATURES)),,--exclude touchstone-substrate-host)
 # Requirements of some backends beside crates: runtimes/NAME/tools lists them. Each is prepared once in
 # .toolchain/, by the prepare.sh in a folder of its name. Targets over the whole workspace build all
 # backends.

@@ -50,6 +50,8 @@ pub struct ModuleInfo {
     /// `true` if any instruction drops a passive segment. Active and declared segments are
     /// dropped at instantiation already.
     pub drops_segments: bool,
+    /// `true` if an element segment has a null reference.
+    pub null_elements: bool,
     /// `true` if any instruction grows the memory.
     pub grows_memory: bool,
     /// `true` if any instruction writes many bytes of the memory: `memory.copy`, `memory.fill` or

@@ -69,11 +69,16 @@ impl Reader {
                     if let ElementKind::Passive = element.kind {
                         self.passive.insert((false, index));
                     }
+                    let count = match &element.items {
+                        ElementItems::Functions(functions) => functions.count(),
+                        ElementItems::Expressions(_, expressions) => {
+                            for item in expressions.clone() {
+                                self.info.null_elements |= is_null(&item?);
+                            }
+                            expressions.count()
+                        }
+                    };
                     if let ElementKind::Active { table_index, offset_expr } = &element.kind {
-                        let count = match &element.items {
-                            ElementItems::Functions(functions) => functions.count(),
-                            ElementItems::Expressions(_, expressions) => expressions.count(),
-                        };
                         let room = self.table(table_index.unwrap_or(0)).minimum;
                         self.place_segment(offset_expr, count.into(), room, SegmentTrap::Table);
                     }
@@ -275,6 +280,10 @@ fn wide_constant(expression: &ConstExpr<'_>) -> Option<u64> {
         (Operator::I64Const { value }, Operator::End) => Some(value.cast_unsigned()),
         _ => constant(expression).map(u64::from),
     }
+}
+
+fn is_null(expression: &ConstExpr<'_>) -> bool {
+    matches!(expression.get_operators_reader().read(), Ok(Operator::RefNull { .. }))
 }
 
 /// The value of an expression that is a single `i32.const`.

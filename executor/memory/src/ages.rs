@@ -18,16 +18,16 @@ pub(super) const KEPT_FOR: u16 = 5;
 pub(super) const OFTEN: u16 = 9;
 /// The largest number, for pages that are written without a change.
 pub(super) const LONGEST: u16 = 1280;
-/// Resets without a change after which a page is let go, by its patience.
+/// Resets without a change after which a page is let go, by its trust.
 const RESETS: [u16; 9] = [KEPT_FOR, OFTEN, 20, 40, 80, 160, 320, 640, LONGEST];
 /// A page that is written in every call comes back within so many resets.
 const SOON: u16 = 2;
 
-/// An entry: a bit for a page that was let go, its patience, and its age or, once it was let go,
+/// An entry: a bit for a page that was let go, its trust, and its age or, once it was let go,
 /// the number of the reset.
 const LEFT: u16 = 1 << 15;
-const PATIENCE: u32 = 11;
-const AGE: u16 = (1 << PATIENCE) - 1;
+const TRUST: u32 = 11;
+const AGE: u16 = (1 << TRUST) - 1;
 
 /// Pages whose ages lie in one block.
 const BLOCK: usize = 256;
@@ -35,7 +35,7 @@ const BLOCK: usize = 256;
 /// The history of a memory's pages.
 #[derive(Debug, Default)]
 pub(super) struct Ages {
-    /// For each page of the memory its patience and its age: 0 when it is not kept, 1 when the last
+    /// For each page of the memory its trust and its age: 0 when it is not kept, 1 when the last
     /// call changed it, else one more than the number of resets since. Written in every reset,
     /// hence padded. A block is made when one of its pages is kept: most memories are large and
     /// keep few.
@@ -79,16 +79,16 @@ impl Ages {
         let entry = &mut block.get_or_insert_with(none_kept)[page % BLOCK];
         if *entry & AGE == 0 || *entry >= LEFT {
             self.new += 1;
-            *entry = returned(*entry, now, changed) << PATIENCE;
+            *entry = returned(*entry, now, changed) << TRUST;
         }
-        let (patience, age) = (*entry >> PATIENCE, *entry & AGE);
+        let (trust, age) = (*entry >> TRUST, *entry & AGE);
         if changed {
-            *entry = patience.min(1).max(patience.saturating_sub(1)) << PATIENCE | 1;
+            *entry = trust.min(1).max(trust.saturating_sub(1)) << TRUST | 1;
             return Verdict::Keep;
         }
         let age = (age.max(1) + 1).min(AGE);
-        *entry = patience << PATIENCE | age;
-        if age <= RESETS[usize::from(patience)] { Verdict::Keep } else { Verdict::LetGo }
+        *entry = trust << TRUST | age;
+        if age <= RESETS[usize::from(trust)] { Verdict::Keep } else { Verdict::LetGo }
     }
 
     /// `true` if the last call that was reset had changed a page.
@@ -100,7 +100,7 @@ impl Ages {
     /// The number of this reset, in an entry.
     #[inline]
     fn number(&self) -> u16 {
-        (self.now % (1 << PATIENCE)) as u16
+        (self.now % (1 << TRUST)) as u16
     }
 
     fn entry(&mut self, page: usize) -> Option<&mut u16> {
@@ -142,14 +142,14 @@ impl Ages {
     }
 }
 
-/// The patience with a page that is seen again in a reset.
+/// The trust in a page that is seen again in a reset.
 #[cold]
 fn returned(entry: u16, now: u16, changed: bool) -> u16 {
-    let (patience, away) = (entry >> PATIENCE & 15, now.wrapping_sub(entry) & AGE);
+    let (trust, away) = (entry >> TRUST & 15, now.wrapping_sub(entry) & AGE);
     match changed {
-        _ if entry < LEFT => patience,
-        true => u16::from(RESETS[usize::from(patience)] + away <= OFTEN),
-        false if away <= SOON => (patience + 1).min(RESETS.len() as u16 - 1),
+        _ if entry < LEFT => trust,
+        true => u16::from(RESETS[usize::from(trust)] + away <= OFTEN),
+        false if away <= SOON => (trust + 1).min(RESETS.len() as u16 - 1),
         false => 0,
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         assert!(kept[8..].iter().all(|kept| *kept == usize::from(LONGEST)), "{kept:?}");
         // When nobody writes it any more, it is let go for good.
         assert!(play(&mut ages, [None; 2000]).len() <= 1);
-        // Changes take the patience away again.
+        // Changes take the trust away again.
         play(&mut ages, [Some(false); 10_000]);
         let gone = play(&mut ages, every(26, 26 * 20));
         assert_eq!(gone[gone.len() - 1] % 26, usize::from(KEPT_FOR));

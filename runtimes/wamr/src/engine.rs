@@ -9,6 +9,10 @@ use touchstone_executor::{
     MemoryFrom, Module, Result, Strategy, Support,
 };
 
+/// Seen with `(elem (i32.const 0) funcref (ref.null func))`: `ref.is_null` of the entry is 0.
+const NULL_ELEMENTS: &str =
+    "an element segment has a null reference, which WAMR takes for a function";
+
 pub(crate) struct Wamr {
     version: String,
 }
@@ -60,6 +64,7 @@ impl Engine for Wamr {
         let info = guest.info();
         let refusal = strategy.refusal(info, self.capabilities().features);
         let refusal = refusal.or_else(|| match strategy.instance {
+            _ if info.null_elements => Some(NULL_ELEMENTS.to_owned()),
             InstanceFrom::Recreate => info.image_refusal(),
             _ => None,
         });

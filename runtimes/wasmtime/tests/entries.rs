@@ -1,14 +1,16 @@
 //! Entries of instances that are reset in place, under a deadline that may end them. Code with
 //! fixed addresses.
 
+#[path = "../../../tests/fixtures/time.rs"]
+mod time;
+
 use std::time::Duration;
+use time::LIMIT;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
     Abi, CallOptions, Config, Functions, HostCall, Instance, Limits, Module, Outcome, Strategy,
     Trap, TrapKind,
 };
-
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// `next` traps unless the global is as many as a use has called it before, plus 7.
 const GUEST: &str = r#"(module
@@ -26,7 +28,7 @@ const GUEST: &str = r#"(module
 
 fn modules() -> Vec<(String, Box<dyn Module>)> {
     let guest = GuestModule::new("guest", &wat::parse_str(GUEST).unwrap(), HeapPages::default());
-    let (guest, deadline) = (guest.unwrap(), Some(DAY));
+    let (guest, deadline) = (guest.unwrap(), Some(LIMIT));
     let config = Config { deadline, ..Config::default() };
     let mut modules = Vec::new();
     for engine in touchstone_wasmtime::engines() {
@@ -83,7 +85,7 @@ fn a_deadline_that_ends_an_entry_leaves_the_globals_to_the_next_one() {
             instance.finish().unwrap();
             // Behind the entry, what a call has changed stays until the end of the use.
             instance.prepare().unwrap();
-            let ended = call(&*module, &mut *instance, "spoil", DAY);
+            let ended = call(&*module, &mut *instance, "spoil", LIMIT);
             assert_eq!(trap(ended), TrapKind::Unreachable, "{name}");
             assert_eq!(next(&mut *instance), 100, "{name}, {round}");
             instance.finish().unwrap();

@@ -137,7 +137,7 @@ struct Side {
     failed: Option<Refused>,
 }
 
-/// What all executors have in common.
+/// The parts that all executors have in common.
 struct Run<'a> {
     host: &'a Host,
     question: &'a Question,

@@ -16,7 +16,7 @@ const ALL_PAGES: u32 = ((1_u64 << 32) / WASM_PAGE as u64) as u32;
 /// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The code of the runtime is not at hand.
+    /// The code of the runtime is not available.
     #[error("the code of the runtime was not found")]
     NoCode,
     /// The code cannot be loaded, or the host failed.
@@ -157,7 +157,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// What a lock guards is consistent wherever a panic may occur.
+/// Locks, also after a panic: the guarded values are consistent wherever one may occur.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
