@@ -187,7 +187,8 @@ unsafe fn answer_added(state: *mut State, added: Added, slots: *mut u64) -> Resu
                 *slots = if is_done { old.into() } else { u32::MAX.into() };
             }
             Added::Result(place, _) => {
-                *slots = (&(*state).results).get(place).copied().unwrap_or_default();
+                let results = &(*state).results;
+                *slots = results.get(place).copied().unwrap_or_default();
             }
         }
     }
