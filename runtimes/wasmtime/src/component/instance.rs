@@ -488,10 +488,11 @@ mod tests {
     fn the_first_call_of_each_use_finds_a_clean_instance() {
         let deadline =
             Config { deadline: Some(std::time::Duration::from_secs(60)), ..Config::default() };
-        for (config, enters) in [(Config::default(), true), (deadline, false)] {
+        // A deadline that ends a call is a trap, after which the instance is replaced.
+        for config in [Config::default(), deadline] {
             for strategy in ["instance_reuse_cow", "instance_reuse_tracked"] {
                 let loaded = loaded(COUNTS, strategy, &config);
-                assert_eq!(loaded.shared().in_place.as_ref().unwrap().enters.is_some(), enters);
+                assert!(loaded.shared().in_place.as_ref().unwrap().enters.is_some());
                 let mut instance = ComponentInstance::new(loaded.shared()).unwrap();
                 let uses = [
                     &["first"][..],
