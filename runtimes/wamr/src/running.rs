@@ -63,8 +63,9 @@ impl Drop for Kept {
 impl Running {
     /// Makes a new instance and runs its start function.
     pub(crate) fn instantiate(shared: &Arc<ModuleData>, mut kept: Kept) -> Result<Self> {
-        let instance = Instance::new(&shared.program.code)
-            .map_err(|message| trap::of_instantiation(&message))?;
+        let instance = Instance::new(&shared.program.code).map_err(|message| {
+            trap::of_instantiation(&message, shared.guest.info().segment_trap)
+        })?;
         match &kept.env {
             Some(env) => env.serve(&instance),
             None => {

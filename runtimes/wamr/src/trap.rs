@@ -1,5 +1,6 @@
 //! Translates WAMR's messages.
 
+use touchstone_executor::guest::SegmentTrap;
 use touchstone_executor::{Error, Result, Trap, TrapKind};
 
 /// The message by which a host function stops the guest; the trap is in the state.
@@ -11,11 +12,12 @@ pub(crate) fn of_call(message: &str) -> Trap {
     kind(message).map_or_else(|| Trap::with_detail(TrapKind::Other, message), Trap::new)
 }
 
-/// The error of an instantiation that failed.
-pub(crate) fn of_instantiation(message: &str) -> Error {
+/// The error of an instantiation that failed. `first` is the trap of the module's first segment that
+/// does not fit: WAMR places data before elements, others after them.
+pub(crate) fn of_instantiation(message: &str, first: Option<SegmentTrap>) -> Error {
     let text = message.strip_prefix("WASM module instantiate failed: ").unwrap_or(message);
     let sorted: Result<Trap> = match kind(text) {
-        Some(kind) => Ok(kind.into()),
+        Some(kind) => Ok(first.map_or(kind, TrapKind::from).into()),
         None => Err(Error::runtime(crate::ID, "instantiate the module")(text)),
     };
     Error::of_instantiation(sorted)
