@@ -12,8 +12,8 @@ pub(crate) fn of_call(message: &str) -> Trap {
     kind(message).map_or_else(|| Trap::with_detail(TrapKind::Other, message), Trap::new)
 }
 
-/// The error of an instantiation that failed. `first` is the trap of the module's first segment that
-/// does not fit: WAMR places data before elements, others after them.
+/// The error of an instantiation that failed. `first` is the trap of the module's first segment
+/// that does not fit: WAMR places data before elements, others after them.
 pub(crate) fn of_instantiation(message: &str, first: Option<SegmentTrap>) -> Error {
     let text = message.strip_prefix("WASM module instantiate failed: ").unwrap_or(message);
     let sorted: Result<Trap> = match kind(text) {
