@@ -13,13 +13,17 @@ use crate::rewrite::{Changes, START, rewrite};
 use std::sync::Arc;
 use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, copy_output};
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Error, Result};
+use touchstone_executor::{Error, Result, Signature, ValueType};
 
 pub(crate) fn caller(guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
     let Some(frame) = RawFrame::of(guest, call) else { return Ok(None) };
     let mut module = rewrite(guest, Changes::default())?;
     let place = guest.info().exports.iter().position(|export| export.name == frame.export);
     let Some(place) = place else { return Ok(None) };
+    let substrate = Signature::new(&[ValueType::I32; 2], &[ValueType::I64]);
+    if guest.info().exports[place].signature.as_ref() != Some(&substrate) {
+        return Ok(None);
+    }
     let export = module.functions.swap_remove(place);
     let failed = || Error::runtime(ID, "set up its raw interface");
     // Without host functions: a call of one is a trap.

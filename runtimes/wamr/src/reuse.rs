@@ -64,6 +64,9 @@ impl Resident for ReusedInstance {
                 true => self.running.install(lease, self.size),
                 false => state.lease = Some(lease),
             }
+        } else if self.running.shared().pool.is_some() {
+            // A reset that panicked has dropped it.
+            return Ok(false);
         }
         // SAFETY: the pointers are those of this instance, which does not run.
         unsafe { self.saved.restore() };

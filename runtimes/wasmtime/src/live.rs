@@ -294,10 +294,11 @@ impl Live for Running {
         let entered = self.shared.start_clock(&mut self.tenancy.store);
         let ended = function.call(&mut self.tenancy.store, &params, &mut outputs);
         drop(entered);
+        let ended = self.ended(ended)?;
         for (result, output) in results.iter_mut().zip(outputs) {
             *result = from_wasmtime(output)?;
         }
-        self.ended(ended)
+        Ok(ended)
     }
 
     fn enforced_limits(&self) -> EnforcedLimits {
