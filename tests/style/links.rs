@@ -3,21 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::DOCUMENTS;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
-
-/// The documents whose links are checked. Those of generated pages are checked by their tests.
-const DOCUMENTS: [&str; 10] = [
-    "README.md",
-    "docs/commands.md",
-    "docs/related-work.md",
-    "docs/substrate.md",
-    "docs/wasmtime-14313.md",
-    "METHODOLOGY.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
-    "CHANGELOG.md",
-];
 
 /// First parts of paths; other code with a slash is a name of a cell or a placeholder.
 const ROOTS: [&str; 13] = [
