@@ -37,6 +37,7 @@ mod refusal;
 mod rewrite;
 mod sections;
 mod segments;
+mod short_names;
 mod signature;
 mod spaces;
 mod supplied;
@@ -64,6 +65,7 @@ pub use info::{
 pub use layout::{Imported, Layout};
 pub use link::link;
 pub use patch::Patch;
+pub use short_names::ShortName;
 pub use signature::{Reference, Signature, Value, ValueType};
 pub use supplied::{Item, Supplied};
 

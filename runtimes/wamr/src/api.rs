@@ -2,10 +2,11 @@
 
 use crate::host;
 use crate::layout::{MemoryFields, TableSizes};
-use crate::rewrite::{HOST, import_name};
+use crate::rewrite::HOST;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::NonNull;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use touchstone_executor::guest::ShortName;
 use wamr_sys as ffi;
 
 /// A function of an instance.
@@ -83,7 +84,7 @@ impl Code {
     pub(crate) fn load(wasm: &[u8], imports: usize) -> Result<Self, String> {
         ready()?;
         let length = u32::try_from(wasm.len()).map_err(|_| "it is larger than 4 GiB".to_owned())?;
-        let names: Vec<CString> = (0..imports).map(import_name).collect();
+        let names: Vec<CString> = (0..imports).map(|at| ShortName::Import(at).into()).collect();
         let call: unsafe extern "C" fn(_, _) = host::call;
         let native = |(index, name): (usize, &CString)| ffi::NativeSymbol {
             symbol: name.as_ptr(),

@@ -6,7 +6,7 @@ use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, lo
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom,
-    MemoryFrom, Module, Result, Strategy, Support,
+    Module, Result, Strategy, Support,
 };
 
 /// Seen with `(elem (i32.const 0) funcref (ref.null func))`: `ref.is_null` of the entry is 0.
@@ -48,16 +48,7 @@ impl Engine for Wamr {
                 "the crate builds WAMR's interpreter alone, which loads no compiled code",
             );
         }
-        let support = match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Interpreted, _) => Support::Native,
-            (InstanceFrom::Pooling, _) => Support::unsupported("WAMR has no pooling allocator"),
-            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                Support::unsupported("`interpreted` already makes a new instance per call")
-            }
-            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
-            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
-        };
-        support.unless(layout::refusal())
+        Support::of_interpreter("WAMR", strategy).unless(layout::refusal())
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {

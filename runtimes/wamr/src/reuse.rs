@@ -3,10 +3,11 @@
 use crate::ID;
 use crate::api::sizes_of;
 use crate::module::ModuleData;
-use crate::rewrite::{global_name, table_name};
 use crate::running::{Kept, Running};
+use std::ffi::CString;
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanHost, Live, Resident};
+use touchstone_executor::guest::ShortName;
 use touchstone_executor::memory::{MemoryPool, PooledMemory, ResetterMut};
 use touchstone_executor::{Error, Result};
 
@@ -81,14 +82,14 @@ impl Saved {
         let missing = || Error::runtime(ID, "save an instance")("an export is missing");
         let mut globals = Vec::new();
         for global in &info.mutable_globals {
-            let found = running.instance.global(&global_name(global.index));
+            let found = running.instance.global(&CString::from(ShortName::Global(global.index)));
             let (place, size) = found.ok_or_else(missing)?;
             // SAFETY: so many bytes of the instance, which does not run.
             globals.push((place, unsafe { std::slice::from_raw_parts(place, size) }.to_vec()));
         }
         let mut tables = Vec::new();
         for table in info.tables.iter().filter(|_| info.writes_tables) {
-            let found = running.instance.table(&table_name(table.index));
+            let found = running.instance.table(&CString::from(ShortName::Table(table.index)));
             let (entries, size) = found.ok_or_else(missing)?;
             // SAFETY: so many entries of the instance, which does not run.
             let saved = unsafe { std::slice::from_raw_parts(entries, size as usize) }.to_vec();

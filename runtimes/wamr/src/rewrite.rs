@@ -14,13 +14,11 @@
 //! * Under a deadline, functions and loops count down, and look at the clock now and then.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::CString;
-use touchstone_executor::guest::{Check, GuestModule, HostCalls, MemoryLimits, Patch};
+use touchstone_executor::guest::{Check, GuestModule, HostCalls, MemoryLimits, Patch, ShortName};
 use touchstone_executor::{Error, ValueType};
-use wasm_encoder::{
-    EntityType, ExportKind, ExportSection, Function, ImportSection, SectionId, ValType,
-};
+use wasm_encoder::{EntityType, ExportKind, Function, ImportSection, SectionId, ValType};
 
 /// Module part of every import's name.
 pub(crate) const HOST: &std::ffi::CStr = c"h";
@@ -62,21 +60,6 @@ pub(crate) enum Added {
     Result(usize, ValueType),
 }
 
-/// Name of an import, by its position among the imported functions.
-pub(crate) fn import_name(index: usize) -> CString {
-    CString::new(format!("i{index}")).unwrap_or_default()
-}
-
-/// Name of a mutable global.
-pub(crate) fn global_name(index: u32) -> CString {
-    CString::new(format!("g{index}")).unwrap_or_default()
-}
-
-/// Name of a table that the guest writes.
-pub(crate) fn table_name(index: u32) -> CString {
-    CString::new(format!("t{index}")).unwrap_or_default()
-}
-
 pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
     let info = guest.info();
     let mut wasm = Cow::Borrowed(guest.wasm());
@@ -99,9 +82,9 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     }
     let mut calls = HostCalls::default();
     for (index, kind) in (info.imports.len()..).zip(&added) {
-        let name = import_name(index);
+        let name = ShortName::Import(index).to_string();
         let mut import = |params: &[ValType], results: &[ValType]| {
-            patch.import(&HOST.to_string_lossy(), &name.to_string_lossy(), params, results)
+            patch.import(&HOST.to_string_lossy(), &name, params, results)
         };
         match kind {
             Added::Grow => calls.grow = Some(import(&[ValType::I32], &[ValType::I32])),
@@ -135,8 +118,10 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         let ty = patch.ty(&[], &[]);
         patch.function(ty, &body);
     }
-    let (exports, functions) = exports(guest, &patch);
-    patch.replace(SectionId::Export, &exports);
+    let functions = patch.shorten_exports(info);
+    for table in info.tables.iter().filter(|_| info.writes_tables) {
+        patch.export(&ShortName::Table(table.index).to_string(), ExportKind::Table, table.index);
+    }
     let start = patch.remove_start();
     if let Some(start) = start {
         patch.export(&START.to_string_lossy(), ExportKind::Func, start);
@@ -171,8 +156,8 @@ fn import_all(guest: &GuestModule, several: &BTreeMap<u32, Vec<ValueType>>, patc
             }
             _ => patch.layout().functions[index as usize],
         };
-        let name = import_name(index as usize);
-        imports.import(&HOST.to_string_lossy(), &name.to_string_lossy(), EntityType::Function(ty));
+        let name = ShortName::Import(index as usize).to_string();
+        imports.import(&HOST.to_string_lossy(), &name, EntityType::Function(ty));
     }
     patch.replace(SectionId::Import, &imports);
 }
@@ -187,31 +172,6 @@ fn encoded(ty: ValueType) -> ValType {
         ValueType::FuncRef => ValType::FUNCREF,
         ValueType::ExternRef => ValType::EXTERNREF,
     }
-}
-
-/// One export for each function, mutable global and written table, and the name of each handle's
-/// function.
-fn exports(guest: &GuestModule, patch: &Patch<'_>) -> (ExportSection, Vec<CString>) {
-    let (mut exports, mut functions) = (ExportSection::new(), Vec::new());
-    let mut known: HashMap<u32, CString> = HashMap::new();
-    for (handle, (_, index)) in patch.layout().exported_functions().enumerate() {
-        let name = known.entry(index).or_insert_with(|| {
-            let name = format!("f{handle}");
-            exports.export(&name, ExportKind::Func, index);
-            CString::new(name).unwrap_or_default()
-        });
-        functions.push(name.clone());
-    }
-    let info = guest.info();
-    for global in &info.mutable_globals {
-        let name = global_name(global.index);
-        exports.export(&name.to_string_lossy(), ExportKind::Global, global.index);
-    }
-    for table in info.tables.iter().filter(|_| info.writes_tables) {
-        let name = table_name(table.index);
-        exports.export(&name.to_string_lossy(), ExportKind::Table, table.index);
-    }
-    (exports, functions)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use touchstone_executor::adapter::{Disposable, EnforcedLimits, HostState, Live, stack_end};
 use touchstone_executor::guest::WASM_PAGE;
 use touchstone_executor::memory::PooledMemory;
-use touchstone_executor::{Error, Result, Signature, Trap, Value, ValueType};
+use touchstone_executor::{Error, Result, Trap, Value};
 
 /// Bytes of the thread's stack for host functions: WAMR looks before it calls one.
 const MARGIN: usize = 128 << 10;
@@ -219,11 +219,7 @@ impl Live for Running {
         };
         // WAMR writes as many results as the function has.
         let signature = self.shared().guest.exports.signature(index);
-        let are = |values: &[Value], types: &[ValueType]| {
-            values.iter().map(|value| value.ty()).eq(types.iter().copied())
-        };
-        let fits = |known: &Signature| are(params, &known.params) && are(results, &known.results);
-        if !signature.is_some_and(fits) {
+        if !signature.is_some_and(|known| known.fits(params, results)) {
             return Err(Error::FOREIGN_HANDLE);
         }
         self.run(function, params, results)

@@ -9,7 +9,7 @@ use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, lo
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature, Features,
-    InstanceFrom, MemoryFrom, Module, Result, Strategy, Support,
+    InstanceFrom, Module, Result, Strategy, Support,
 };
 
 pub(crate) struct Wasm3 {
@@ -49,17 +49,7 @@ impl Engine for Wasm3 {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("Wasm3 cannot store its code");
         }
-        let support = match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Interpreted, _) => Support::Native,
-            (InstanceFrom::Pooling, _) => Support::unsupported("Wasm3 has no pooling allocator"),
-            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                Support::unsupported("`interpreted` already makes a new instance per call")
-            }
-            // The memory replaces that of each new runtime.
-            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
-            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
-        };
-        support.unless(layout::refusal())
+        Support::of_interpreter("Wasm3", strategy).unless(layout::refusal())
     }
 
     /// A new instance needs its content before it exists, under every kind of memory.

@@ -11,11 +11,12 @@
 //!   `m3_Yield`, in loops.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ffi::CString;
 use touchstone_executor::Error;
-use touchstone_executor::guest::{Check, GuestModule, HostCalls, MEMORY, MemoryLimits, Patch};
-use wasm_encoder::{EntityType, ExportKind, ExportSection, ImportSection, SectionId, ValType};
+use touchstone_executor::guest::{
+    Check, GuestModule, HostCalls, MEMORY, MemoryLimits, Patch, ShortName,
+};
+use wasm_encoder::{EntityType, ExportKind, ImportSection, SectionId, ValType};
 
 /// Module part of every import's name.
 pub(crate) const HOST: &std::ffi::CStr = c"h";
@@ -49,16 +50,6 @@ pub(crate) enum Added {
     Clock,
 }
 
-/// Name of an import, by its position among the imported functions.
-pub(crate) fn import_name(index: usize) -> CString {
-    CString::new(format!("i{index}")).unwrap_or_default()
-}
-
-/// Name of a mutable global.
-pub(crate) fn global_name(index: u32) -> CString {
-    CString::new(format!("g{index}")).unwrap_or_default()
-}
-
 pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
     let mut wasm = Cow::Borrowed(guest.wasm());
     if changes.empty_memory {
@@ -69,7 +60,8 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     let mut imports = ImportSection::new();
     let imported = patch.layout().imported.functions as usize;
     for (index, ty) in patch.layout().functions[..imported].iter().enumerate() {
-        imports.import(host, &format!("i{index}"), EntityType::Function(*ty));
+        let name = ShortName::Import(index).to_string();
+        imports.import(host, &name, EntityType::Function(*ty));
     }
     patch.replace(SectionId::Import, &imports);
     let mut calls = HostCalls::default();
@@ -80,7 +72,7 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
         added.extend(changes.clock.then_some(Added::Clock));
     }
     for (index, kind) in (imported..).zip(&added) {
-        let (name, i32) = (format!("i{index}"), [ValType::I32]);
+        let (name, i32) = (ShortName::Import(index).to_string(), [ValType::I32]);
         match kind {
             Added::Grow => calls.grow = Some(patch.import(host, &name, &i32, &i32)),
             Added::Clock => {
@@ -89,8 +81,10 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
             }
         }
     }
-    let (exports, functions) = exports(guest, &patch);
-    patch.replace(SectionId::Export, &exports);
+    let functions = patch.shorten_exports(guest.info());
+    if guest.info().memory.is_some() {
+        patch.export(MEMORY, ExportKind::Memory, 0);
+    }
     if let (Some(limits), true) = (guest.info().memory, changes.empty_memory) {
         patch.set_memory(MemoryLimits { minimum: 0, ..limits })?;
     }
@@ -98,29 +92,6 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     patch.remove(SectionId::Custom);
     patch.call_host(calls)?;
     Ok(Rewritten { wasm: patch.finish()?, functions, added })
-}
-
-/// One export for each function, each mutable global and the memory, and the name of each handle's
-/// function.
-fn exports(guest: &GuestModule, patch: &Patch<'_>) -> (ExportSection, Vec<CString>) {
-    let (mut exports, mut functions) = (ExportSection::new(), Vec::new());
-    let mut known: HashMap<u32, String> = HashMap::new();
-    for (handle, (_, index)) in patch.layout().exported_functions().enumerate() {
-        let name = known.entry(index).or_insert_with(|| {
-            let name = format!("f{handle}");
-            exports.export(&name, ExportKind::Func, index);
-            name
-        });
-        functions.push(CString::new(name.as_str()).unwrap_or_default());
-    }
-    for global in &guest.info().mutable_globals {
-        let name = global_name(global.index);
-        exports.export(&name.to_string_lossy(), ExportKind::Global, global.index);
-    }
-    if guest.info().memory.is_some() {
-        exports.export(MEMORY, ExportKind::Memory, 0);
-    }
-    (exports, functions)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 #[path = "../../../tests/fixtures/host_calls.rs"]
 mod host_calls;
+#[path = "../../../tests/fixtures/host_guests.rs"]
+mod host_guests;
 
 use host_calls::{call, call_with, everywhere, guest, load, returned, with};
 use std::sync::{Arc, Mutex};
@@ -22,67 +24,12 @@ fn values_of_all_types_pass_through_slots() {
       (func (export "f") (param i32 f32 i64 f64) (result externref f64 i64 f32 i32)
         (call $turn (local.get 0) (local.get 1) (local.get 2) (local.get 3)
           (ref.null func) (ref.null extern))))"#;
-    let mut functions = Functions::none();
-    let signature = guest(text).info().imports[0].signature.clone().unwrap();
-    functions.add("env", "turn", signature, |call| match *call.params() {
-        [i32, f32, i64, f64, _, null] => call.give(&[null, f64, i64, f32, i32]),
-        _ => Err(call.refuse("other parameters")),
-    });
-    everywhere(text, &with(functions), |name, module| {
-        let mut input = Vec::new();
-        input.extend((-2_i32).to_le_bytes());
-        // A NaN with a payload.
-        input.extend(0xffa0_0001_u32.to_le_bytes());
-        input.extend((-3_i64).to_le_bytes());
-        input.extend(0x7ff4_0000_0000_0005_u64.to_le_bytes());
-        let mut instance = module.new_instance().unwrap();
-        let options = CallOptions::default();
-        let ended = call_with(module, &mut *instance, ("f", &input), options).unwrap();
-        let mut turned = vec![0];
-        turned.extend(&input[16..24]);
-        turned.extend(&input[8..16]);
-        turned.extend(&input[4..8]);
-        turned.extend(&input[..4]);
-        assert_eq!(ended, (Outcome::Returned, turned), "{name}");
-    });
+    host_guests::turned_values_keep_their_bits(text, &["f"]);
 }
 
-/// Wasm3's own memory moves when it grows.
 #[test]
 fn memory_that_grows_while_the_guest_waits_is_the_guests_at_once() {
-    let text = r#"(module (import "env" "grow" (func $grow (param i32) (result i32)))
-      (memory 1 600) (data (i32.const 8) "\07")
-      (func (export "f") (param i32) (result i32 i32 i32)
-        (i32.store (i32.const 12) (i32.const 5))
-        (i32.load (call $grow (local.get 0)))
-        (i32.add (i32.load8_u (i32.const 8)) (i32.load (i32.const 12)))
-        (memory.size)))"#;
-    let mut functions = Functions::none();
-    functions.wrap("env", "grow", |call: &mut HostCall<'_>, pages: u32| {
-        if !call.grow(pages) {
-            return Err(call.refuse("it does not grow"));
-        }
-        let end = call.memory().len() as u32;
-        call.write(end - 4, &9_i32.to_le_bytes())?;
-        if call.write(end - 3, &[0; 4]).is_ok() || call.read(end, 1).is_ok() {
-            return Err(call.refuse("it ends elsewhere"));
-        }
-        Ok(end - 4)
-    });
-    everywhere(text, &with(functions), |name, module| {
-        let mut instance = module.new_instance().unwrap();
-        for pages in [1, 0, 1, 500, 3, 599] {
-            let input = i32::to_le_bytes(pages);
-            let options = CallOptions::default();
-            let ended = call_with(module, &mut *instance, ("f", &input), options).unwrap();
-            assert_eq!(ended, returned(&[9, 12, 1 + pages]), "{name}: {pages}");
-        }
-        let input = 600_i32.to_le_bytes();
-        let options = CallOptions::default();
-        let (outcome, _) = call_with(module, &mut *instance, ("f", &input), options).unwrap();
-        let kind = outcome.trap().map(|trap| &trap.kind);
-        assert!(matches!(kind, Some(TrapKind::HostFunction { .. })), "{name}: {kind:?}");
-    });
+    host_guests::memory_that_grows_while_the_guest_waits_is_the_guests_at_once();
 }
 
 #[test]

@@ -32,16 +32,17 @@ mod trap;
 mod value;
 
 use crate::module::{Program, SharedModule};
-use crate::rewrite::{Added, HOST, import_name};
+use crate::rewrite::{Added, HOST};
 use call::Function;
 pub(crate) use environment::Environment;
 use host::{MachineState, bytes, grow};
 use layout::{MemoryHeader, Module, Runtime};
 pub(crate) use lent::Lent;
 use snapshot::Snapshot;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use touchstone_executor::adapter::{Clock, HostState};
+use touchstone_executor::guest::ShortName;
 use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{Error, Result, TrapKind};
 use trap::{RunStop, text, translate};
@@ -186,7 +187,7 @@ impl Machine {
             Added::Clock => (host::CHECK, std::ptr::null()),
         });
         for (index, (enter, data)) in guests.chain(own).enumerate() {
-            let name = import_name(index);
+            let name = CString::from(ShortName::Import(index));
             // SAFETY: the module is loaded; the state owns the functions (rule 1), which the
             // calls expect. Without a signature Wasm3 uses the module's.
             let result = unsafe {

@@ -2,10 +2,10 @@
 
 use super::Machine;
 use super::trap::text;
-use crate::rewrite::global_name;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use touchstone_executor::adapter::CleanHost;
+use touchstone_executor::guest::ShortName;
 use touchstone_executor::{Error, Result};
 use wasm3_sys as ffi;
 
@@ -29,7 +29,7 @@ impl Machine {
         let program = Arc::clone(&self.shared.program);
         let mut globals = Vec::with_capacity(program.globals.len());
         for index in &program.globals {
-            let name = global_name(*index);
+            let name = CString::from(ShortName::Global(*index));
             // SAFETY: the module is loaded, and a global never moves in it.
             unsafe {
                 let global = ffi::m3_FindGlobal(self.handle.module.cast(), name.as_ptr());
