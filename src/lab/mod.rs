@@ -5,7 +5,7 @@ mod opened;
 mod reason;
 
 pub use opened::{Instances, Loaded, Opened, Refused, VERY_LONG, abbreviate, abbreviate_to};
-pub(crate) use opened::{checked_call, elapsed};
+pub(crate) use opened::{checked_call, elapsed, ns};
 pub use reason::obstacles;
 
 use crate::case::Guests;

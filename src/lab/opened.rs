@@ -199,7 +199,11 @@ impl From<anyhow::Error> for Refused {
 }
 
 pub(crate) fn elapsed(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    ns(started.elapsed())
+}
+
+pub(crate) fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Makes a call, compares its output, and returns its time, ns.

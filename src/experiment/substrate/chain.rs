@@ -4,7 +4,7 @@
 //! stored one. Then they are timed in turns, in one process.
 
 use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Terms, Workload};
-use crate::lab::{Lab, Refused, elapsed};
+use crate::lab::{Lab, Refused, elapsed, ns};
 use crate::measure::Tails;
 use crate::plan::{Random, shuffled};
 use crate::record::{Executor, Point, Sample, Samples, Status};
@@ -19,6 +19,7 @@ use touchstone_substrate_host::chain::{
     self, Accounts, Block, Client, Header, Metered, Node, State, SubstrateHostFunctions,
 };
 use touchstone_substrate_host::{Executor as CodeExecutor, functions};
+use touchstone_systems::load::gap;
 
 /// The strategies of the node, and the one that Substrate's nodes use.
 const STRATEGIES: [Strategy; 6] = {
@@ -338,8 +339,8 @@ impl Run<'_> {
         let version = chain::query(node, &state, "Core_version", &[])?;
         let mut planned = Instant::now();
         for number in 0_u64.. {
-            // Exponential gaps: arrivals are independent.
-            planned += QUERY_EVERY.mul_f64(-uniform(&mut random).ln());
+            let uniform = (random.next_number() >> 11) as f64 / (1_u64 << 53) as f64;
+            planned += QUERY_EVERY.mul_f64(gap(uniform));
             while let Some(left) = planned.checked_duration_since(Instant::now()) {
                 std::thread::sleep(left);
             }
@@ -363,17 +364,8 @@ impl Run<'_> {
     }
 }
 
-/// A number above 0, at most 1.
-fn uniform(random: &mut Random) -> f64 {
-    ((random.next_number() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-}
-
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 fn failed(reason: String) -> Refused {
-    Refused { status: Status::Failed, reason }
+    Refused::new(Status::Failed, reason)
 }
 
 fn compare<T: PartialEq>(what: &str, own: &T, stored: &T) -> Result<(), Refused> {

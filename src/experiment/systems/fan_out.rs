@@ -1,7 +1,7 @@
 //! A state that many modules read.
 
 use crate::experiment::{Ask, Asked, Host, Planned, Said, Say, Workload};
-use crate::lab::{Lab, Refused};
+use crate::lab::{Lab, Refused, ns};
 use crate::measure::footprint;
 use crate::record::{Place, Point, Status};
 use anyhow::Result;
@@ -153,7 +153,7 @@ fn read(
     let median = times[times.len() / 2];
     Ok(point.values([
         ("rounds", times.len() as u64),
-        ("round_ns", u64::try_from(median.as_nanos()).unwrap_or(u64::MAX)),
+        ("round_ns", ns(median)),
         ("memory_kib", used.saturating_sub(before)),
     ]))
 }

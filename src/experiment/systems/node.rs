@@ -1,7 +1,7 @@
 //! Blocks of transfers and queries over a database.
 
 use crate::experiment::{Ask, Asked, Host, Planned, Said, Say, Terms, Workload};
-use crate::lab::{Lab, Refused};
+use crate::lab::{Lab, Refused, ns};
 use crate::measure::Tails;
 use crate::record::{Point, Status};
 use anyhow::{Context, Result};
@@ -88,7 +88,6 @@ fn node(
     let mut queries = Tails::default();
     let load = |storage| runtime(&mut lab, engine, strategy, guest, storage);
     let found = run(settings, load, |ns| queries.record(ns))?;
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let values = [
         ("accounts", settings.accounts.into()),
         ("transfers", settings.transfers.into()),

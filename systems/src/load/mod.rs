@@ -8,4 +8,4 @@ mod client;
 mod plan;
 
 pub use client::{Client, Made, Request};
-pub use plan::arrivals;
+pub use plan::{arrivals, gap};

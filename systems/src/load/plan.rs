@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+/// The gap to the next of independent arrivals, in units of the mean gap, from a random number of
+/// at least 0 and below 1: exponential.
+pub fn gap(uniform: f64) -> f64 {
+    -(1.0 - uniform).ln()
+}
+
 /// Times of a Poisson process with `rate` requests per second, from the start until `time`. The
 /// same seed gives the same times.
 pub fn arrivals(seed: u64, rate: f64, time: Duration) -> Vec<Duration> {
@@ -12,8 +18,7 @@ pub fn arrivals(seed: u64, rate: f64, time: Duration) -> Vec<Duration> {
         return all;
     }
     loop {
-        // 1 - f64() is never 0.
-        at -= (1.0 - random.f64()).ln() / rate;
+        at += gap(random.f64()) / rate;
         if at >= time.as_secs_f64() {
             return all;
         }

@@ -2,6 +2,7 @@
 
 use super::chain::{account_key, balance};
 use super::{Base, Blocks, Chain, Database, Queries, Root, Snapshot};
+use crate::load::gap;
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -178,8 +179,7 @@ fn ask(
     // Before the first query: the first call of an instance takes longer.
     ask_once(queries, &mut guest, 0, &mut output)?;
     loop {
-        // Exponential gaps: arrivals are independent.
-        planned += settings.query_every.mul_f64(-(1.0 - random.f64()).ln());
+        planned += settings.query_every.mul_f64(gap(random.f64()));
         while let Some(left) = planned.checked_duration_since(Instant::now()) {
             if over.load(Ordering::Relaxed) {
                 return Ok(());

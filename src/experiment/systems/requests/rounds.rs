@@ -3,7 +3,7 @@
 use super::server::HostAsk;
 use super::{STARTING, request};
 use crate::case::Case;
-use crate::lab::Refused;
+use crate::lab::{Refused, ns};
 use crate::measure::{Pinned, Tails, processors};
 use crate::proc;
 use crate::record::Point;
@@ -149,7 +149,7 @@ fn rate(made: &[Made]) -> f64 {
 fn summary(point: Point, plan: &[Duration], made: &[Made], time: Duration) -> Point {
     let mut tails = Tails::default();
     for one in made {
-        tails.record(u64::try_from(one.latency().as_nanos()).unwrap_or(u64::MAX));
+        tails.record(ns(one.latency()));
     }
     // Both over the same time: a host that keeps up ends with the plan.
     let end = made.iter().map(|made| made.done).max().unwrap_or_default().max(time);

@@ -1,5 +1,6 @@
 //! Substrate's own executor, `sc-executor-wasmtime`, under the trait that nodes call.
 
+use crate::runtime::lock;
 use crate::version;
 use sc_executor_common::runtime_blob::RuntimeBlob;
 use sc_executor_common::wasm_runtime::{HeapAllocStrategy, WasmModule};
@@ -9,7 +10,7 @@ use sp_core::traits::{CallContext, CodeExecutor, Externalities, ReadRuntimeVersi
 use sp_externalities::set_and_run_with_externalities;
 use sp_wasm_interface::HostFunctions;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A node's default: the start is as large as the limit.
 const HEAP: HeapAllocStrategy = HeapAllocStrategy::Static { extra_pages: 2048 };
@@ -38,7 +39,7 @@ impl<H: HostFunctions> Baseline<H> {
     }
 
     fn runtime(&self, code: &RuntimeCode<'_>) -> Result<Arc<WasmtimeRuntime>, String> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         if let Some((hash, runtime)) = &*known
             && *hash == code.hash
         {
