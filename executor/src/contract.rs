@@ -287,10 +287,8 @@ pub enum CallState {
 /// of another one loaded from the same guest, refuse it with [`Error::FOREIGN_HANDLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportId {
-    /// Position in the module's list of exported functions.
-    pub index: u32,
-    /// The calling convention.
-    pub abi: Abi,
+    index: u32,
+    abi: Abi,
     /// Number of the module.
     module: u32,
     /// Position of the guest's allocator, if the convention needs it, else [`NO_ALLOCATOR`].
@@ -300,6 +298,20 @@ pub struct ExportId {
 const NO_ALLOCATOR: u32 = u32::MAX;
 
 impl ExportId {
+    /// Position in the module's list of exported functions.
+    #[inline]
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// The calling convention, which the function's type was found to fit.
+    #[inline]
+    #[must_use]
+    pub const fn abi(self) -> Abi {
+        self.abi
+    }
+
     /// The guest's allocator, for [`Abi::Bytes`].
     pub(crate) fn allocator(self) -> Option<u32> {
         (self.allocator != NO_ALLOCATOR).then_some(self.allocator)

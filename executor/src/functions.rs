@@ -19,10 +19,10 @@ pub use state::State;
 
 pub(crate) use state::States;
 
+use crate::Signature;
 use crate::error::{Error, Result};
 use crate::outcome::{Trap, TrapKind};
 use crate::text;
-use crate::{Signature, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -307,9 +307,4 @@ fn stub(import: &FunctionImport, missing: Imports) -> HostFunction {
             HostFunction::stub(import, move |_| Err(trap.clone()))
         }
     }
-}
-
-/// `true` if each value has the type in its place.
-pub(crate) fn fit(values: &[Value], types: &[crate::ValueType]) -> bool {
-    values.iter().map(|value| value.ty()).eq(types.iter().copied())
 }

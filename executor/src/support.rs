@@ -87,6 +87,23 @@ impl Support {
         !matches!(self, Self::Unsupported { .. })
     }
 
+    /// The support of an interpreter that makes instances from what it has translated, and whose
+    /// memories Touchstone's can replace.
+    #[must_use]
+    pub fn of_interpreter(runtime: &str, strategy: Strategy) -> Self {
+        match (strategy.instance, strategy.memory) {
+            (InstanceFrom::Interpreted, _) => Self::Native,
+            (InstanceFrom::Pooling, _) => {
+                Self::unsupported(format!("{runtime} has no pooling allocator"))
+            }
+            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
+                Self::unsupported("`interpreted` already makes a new instance per call")
+            }
+            (InstanceFrom::Recreate, memory) => Self::on_recycled_memory(memory),
+            (InstanceFrom::Reuse, _) => Self::reset_in_place(strategy),
+        }
+    }
+
     /// One instance on Touchstone's memory, reset in place: the usual implementation of
     /// `instance_reuse…`, also in Touchstone's pool.
     #[must_use]

@@ -4,7 +4,7 @@ use crate::abi::Abi;
 use crate::call::CallOptions;
 use crate::contract::{ExportId, Instance, Module};
 use crate::error::{Error, Result};
-use crate::functions::{HostValues, fit};
+use crate::functions::HostValues;
 use crate::guest::GuestModule;
 use crate::outcome::{Outcome, Trap};
 use crate::{Signature, Value};
@@ -42,7 +42,7 @@ impl Export {
     pub fn of(guest: &GuestModule, module: &dyn Module, name: &str) -> Result<Self> {
         let id = module.export(name, Abi::Plain)?;
         let exports = &guest.info().exports;
-        let found = exports.get(id.index as usize).filter(|export| export.name == name);
+        let found = exports.get(id.index() as usize).filter(|export| export.name == name);
         let signature = found.and_then(|export| export.signature.clone());
         let signature = signature.ok_or(Error::FOREIGN_HANDLE)?;
         Ok(Self { id, name: name.to_owned(), signature })
@@ -88,7 +88,7 @@ impl Export {
 
     /// The parameters as an input.
     fn input(&self, params: &[Value]) -> Result<SmallVec<[u8; 64]>> {
-        if !fit(params, &self.signature.params) {
+        if !self.signature.takes(params) {
             let given: Vec<String> = params.iter().map(|value| value.ty().to_string()).collect();
             return Err(Error::WrongArguments(format!(
                 "'{}' of the type {} is called with ({})",

@@ -183,12 +183,39 @@ impl Signature {
         Self { params: params.to_vec(), results: results.to_vec() }
     }
 
+    /// `true` if parameters and results have its types.
+    #[inline]
+    #[must_use]
+    pub fn fits(&self, params: &[Value], results: &[Value]) -> bool {
+        self.takes(params) && self.gives(results)
+    }
+
+    /// `true` if parameters have its types.
+    #[inline]
+    #[must_use]
+    pub fn takes(&self, params: &[Value]) -> bool {
+        are(params, &self.params)
+    }
+
+    /// `true` if results have its types.
+    #[inline]
+    #[must_use]
+    pub fn gives(&self, results: &[Value]) -> bool {
+        are(results, &self.results)
+    }
+
     /// The type of a function; `None` if it has a reference of another type than `funcref` and
     /// `externref`.
     pub(crate) fn of(ty: &wasmparser::FuncType) -> Option<Self> {
         let all = |types: &[_]| types.iter().map(|ty| ValueType::of(*ty)).collect::<Option<_>>();
         Some(Self { params: all(ty.params())?, results: all(ty.results())? })
     }
+}
+
+/// `true` if each value has the type in its place.
+#[inline]
+fn are(values: &[Value], types: &[ValueType]) -> bool {
+    values.iter().map(|value| value.ty()).eq(types.iter().copied())
 }
 
 impl fmt::Display for Signature {

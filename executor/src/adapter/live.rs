@@ -130,9 +130,9 @@ fn by_convention<L: Live>(
     output: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let _rights = live.rights();
-    let index = export.index;
+    let index = export.index();
     let signature = || exports.signature(index).ok_or(Error::FOREIGN_HANDLE);
-    let ended = match export.abi {
+    let ended = match export.abi() {
         Abi::Substrate => substrate(live, index, input, output)?,
         Abi::Input => {
             live.host().set_input(input);
@@ -325,7 +325,7 @@ fn bytes<L: Live>(
         return Ok(Err(TrapKind::BadResult { claim: Some(claim) }.into()));
     };
     place.copy_from_slice(input);
-    values(live, export.index, signature, &[Value::I32(start), size], output)
+    values(live, export.index(), signature, &[Value::I32(start), size], output)
 }
 
 /// Calls with values; the results become the output.

@@ -1,6 +1,6 @@
 //! One call of a host function, as its code sees it.
 
-use super::{HostFunction, HostValues, State, fit};
+use super::{HostFunction, HostValues, State};
 use crate::Value;
 use crate::adapter::HostCaller;
 use crate::call::{Context, ContextKind};
@@ -46,7 +46,7 @@ impl<'a> HostCall<'a> {
     ///
     /// A trap if their number or types are not those of the function's signature.
     pub fn give(&mut self, results: &[Value]) -> Result<(), Trap> {
-        if !fit(results, &self.function.signature().results) {
+        if !self.function.signature().gives(results) {
             return Err(self.refuse(format!("its results have other types: {results:?}")));
         }
         if results.iter().any(|value| value.is_opaque()) {

@@ -5,7 +5,7 @@ use crate::guest::WASM_PAGE;
 use crate::host::HostState;
 use crate::memory::Region;
 use crate::test_support::{FakeGuest, refusal};
-use crate::{Config, Reference, ValueType, adapter};
+use crate::{Config, Reference, Value, ValueType, adapter};
 use std::panic::panic_any;
 use std::sync::Mutex;
 

@@ -270,7 +270,7 @@ impl Instance for MockInstance {
             return Err(UNPREPARED);
         }
         options.map_or(Ok(()), |options| EnforcedLimits::default().check(&options))?;
-        let own = self.exports.get(export.index).filter(|_| self.exports.has(export));
+        let own = self.exports.get(export.index()).filter(|_| self.exports.has(export));
         let name = own.map(|own| own.name.as_str()).ok_or(Error::FOREIGN_HANDLE)?;
         self.state = CallState::Used;
         let started = Instant::now();

@@ -69,7 +69,7 @@ pub(crate) struct NativeModule {
 impl Module for NativeModule {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let export = self.loaded.export(name, abi)?;
-        match self.shared.entries[export.index as usize] {
+        match self.shared.entries[export.index() as usize] {
             Ok(_) => Ok(export),
             Err(reason) => Err(Error::ExportUnsupported {
                 engine: ID,

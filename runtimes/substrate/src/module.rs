@@ -107,7 +107,7 @@ impl Instance for Calling {
         if !self.prepared {
             return Err(UNPREPARED);
         }
-        let own = self.exports.get(export.index).filter(|_| self.exports.has(export));
+        let own = self.exports.get(export.index()).filter(|_| self.exports.has(export));
         let function = own.ok_or(Error::FOREIGN_HANDLE)?;
         options.map_or(Ok(()), |options| EnforcedLimits::default().check(&options))?;
         // The executor would cut the length off.

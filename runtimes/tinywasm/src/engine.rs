@@ -9,7 +9,7 @@ use touchstone_executor::adapter::{
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature, Features,
-    InstanceFrom, MemoryFrom, Module, Result, Strategy, Support,
+    InstanceFrom, Module, Result, Strategy, Support,
 };
 
 pub(crate) const ID: &str = "tinywasm";
@@ -65,18 +65,13 @@ impl Engine for TinyWasm {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("stored bytecode of tinywasm is not used here");
         }
-        match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Interpreted, _) => Support::Emulated {
+        match strategy.instance {
+            InstanceFrom::Interpreted => Support::Emulated {
                 how: "a new instance each call on Touchstone's recycled memory; written pages are \
                       zeroed (found with PAGEMAP_SCAN where the kernel answers it, else all \
                       dropped), then data segments copied in",
             },
-            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                Support::unsupported("`interpreted` already makes a new instance per call")
-            }
-            (InstanceFrom::Recreate, memory) => Support::on_recycled_memory(memory),
-            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy),
-            (InstanceFrom::Pooling, _) => Support::unsupported("tinywasm has no pooling allocator"),
+            _ => Support::of_interpreter("tinywasm", strategy),
         }
     }
 

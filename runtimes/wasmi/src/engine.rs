@@ -91,18 +91,17 @@ impl Engine for Wasmi {
         if strategy.code == CodeFrom::Precompiled {
             return Support::unsupported("wasmi cannot store translated code");
         }
+        let of_all = Support::of_interpreter("wasmi", strategy);
         match (strategy.instance, strategy.memory) {
-            (InstanceFrom::Interpreted, _) => Support::Native,
-            (InstanceFrom::Recreate, MemoryFrom::Segments) => {
-                Support::unsupported("`interpreted` already makes a new instance per call")
+            (InstanceFrom::Recreate, memory) if memory != MemoryFrom::Segments => {
+                Support::unsupported(
+                    "wasmi zero-fills every memory that a new instance gets, so none can start \
+                     from an image",
+                )
             }
-            (InstanceFrom::Recreate, _) => Support::unsupported(
-                "wasmi zero-fills every memory that a new instance gets, so none can start from \
-                 an image",
-            ),
-            (InstanceFrom::Pooling, _) => Support::unsupported("wasmi has no pooling allocator"),
-            // Lent through `Memory::new_static`.
-            (InstanceFrom::Reuse, _) => Support::reset_in_place(strategy).unless(record::refusal()),
+            // Memories are lent through `Memory::new_static`.
+            (InstanceFrom::Reuse, _) => of_all.unless(record::refusal()),
+            _ => of_all,
         }
     }
 

@@ -149,9 +149,7 @@ impl Running {
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
         let signature = self.shared.guest.exports.signature(index).ok_or(FOREIGN)?;
-        let fits = params.iter().map(|value| value.ty()).eq(signature.params.iter().copied())
-            && results.len() == signature.results.len();
-        if !fits {
+        if !signature.fits(params, results) {
             return Err(FOREIGN);
         }
         let mut values = [ValRaw::i64(0); Shape::MOST];

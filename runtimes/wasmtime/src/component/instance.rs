@@ -216,19 +216,21 @@ impl ComponentInstance {
         if !shared.exports.has(export) {
             return Err(FOREIGN);
         }
-        let function = shared.functions.get(export.index as usize).ok_or(FOREIGN)?;
+        let function = shared.functions.get(export.index() as usize).ok_or(FOREIGN)?;
         let live = self.live.as_mut().filter(|_| self.state != CallState::Idle);
         let live = live.ok_or(UNPREPARED)?;
         // Values first: they are made of the input, and not by the guest.
-        let made = match export.abi {
+        let made = match export.abi() {
             Abi::Plain if function.shape == Shape::Nothing && !input.is_empty() => {
                 let reason = format!("func() takes no bytes, the input has {}", input.len());
                 Err(TrapKind::BadInput { reason })
             }
             Abi::Typed => {
-                TypedInput::keep(&mut self.typed, export.index, function, input).map(|()| None)
+                TypedInput::keep(&mut self.typed, export.index(), function, input).map(|()| None)
             }
-            Abi::Codec => decode(&mut self.codec, shared, export.index, function, input)?.map(Some),
+            Abi::Codec => {
+                decode(&mut self.codec, shared, export.index(), function, input)?.map(Some)
+            }
             _ => Ok(None),
         };
         let decoded = match made {
@@ -237,7 +239,7 @@ impl ComponentInstance {
         };
         let values = match (&decoded, &self.typed) {
             (Some(decoded), _) => std::slice::from_ref(decoded),
-            (None, Some(typed)) if export.abi == Abi::Typed => &typed.values,
+            (None, Some(typed)) if export.abi() == Abi::Typed => &typed.values,
             _ => &[],
         };
         if let Some(in_place) = &mut live.in_place {
@@ -245,8 +247,8 @@ impl ComponentInstance {
             in_place.bound(&mut live.tenancy.store, &function.handles, is_first);
         }
         self.state = CallState::Used;
-        let call = |live: &mut Live| live.call(shared, function, export.abi, input, values);
-        if export.abi == Abi::Wasi {
+        let call = |live: &mut Live| live.call(shared, function, export.abi(), input, values);
+        if export.abi() == Abi::Wasi {
             return program(shared.id, live, input, output, call);
         }
         let ended = call(live)?;
