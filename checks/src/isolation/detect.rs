@@ -2,7 +2,9 @@
 //! looks, in every order of calls.
 
 use super::kinds::{Act, Ends, Kind, Spoil};
-use touchstone_executor::{Error, ExportId, Instance, Module, Outcome, TrapKind};
+use touchstone_executor::{
+    CallOptions, Error, ExportId, Instance, InterruptHandle, Limits, Module, Outcome, TrapKind,
+};
 
 /// The result for one module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub(super) struct Detector<'a> {
     clean: Vec<u8>,
     observe: ExportId,
     spoils: Vec<(&'a Spoil, ExportId)>,
+    /// Ends calls from within: a host function of the guest interrupts it.
+    interrupt: InterruptHandle,
     /// Number of compared observations.
     pub(super) checks: u64,
 }
@@ -71,6 +75,9 @@ const FEW_WAYS: &[(&str, Way)] = &[
 /// Rounds of all changing calls in turn: strategies learn which pages calls write.
 const ROUNDS: usize = 24;
 
+/// Operators of a call that runs out of fuel: after its changes.
+const FUEL: u64 = 10_000;
+
 /// Attempts of an observation that a deadline stopped.
 const ATTEMPTS: usize = 10;
 
@@ -80,6 +87,7 @@ impl<'a> Detector<'a> {
         module: &'a dyn Module,
         kind: &'a Kind,
         limits_recursion: bool,
+        interrupt: &InterruptHandle,
     ) -> Result<Self, Error> {
         let export = |act: &Act| module.export(&act.export, act.abi);
         let spoils = kind
@@ -89,7 +97,8 @@ impl<'a> Detector<'a> {
             .map(|spoil| Ok((spoil, export(&spoil.act)?)))
             .collect::<Result<Vec<_>, Error>>()?;
         let observe = export(&kind.observe)?;
-        Ok(Self { module, kind, clean: kind.clean(), observe, spoils, checks: 0 })
+        let interrupt = interrupt.clone();
+        Ok(Self { module, kind, clean: kind.clean(), observe, spoils, interrupt, checks: 0 })
     }
 
     pub(super) fn detect(&mut self) -> Result<Detected, Problem> {
@@ -226,16 +235,27 @@ impl<'a> Detector<'a> {
 
     /// A whole changing call.
     fn spoil(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
-        let (spoil, export) = &self.spoils[index];
-        let outcome = instance.call(*export, &spoil.act.input, &mut Vec::new())?;
-        ended(spoil, &outcome)
+        instance.prepare()?;
+        let spoiled = self.spoil_prepared(instance, index);
+        instance.finish()?;
+        spoiled
     }
 
     /// A changing call on a prepared instance.
     fn spoil_prepared(&self, instance: &mut dyn Instance, index: usize) -> Result<(), Problem> {
         let (spoil, export) = &self.spoils[index];
-        let outcome = instance.invoke(*export, &spoil.act.input, &mut Vec::new(), None)?;
-        ended(spoil, &outcome)
+        self.interrupt.clear();
+        let options = match spoil.ends {
+            Ends::Interrupted => {
+                Some(CallOptions { interrupt: Some(self.interrupt.clone()), ..Default::default() })
+            }
+            Ends::OutOfFuel => {
+                let limits = Limits { fuel: Some(FUEL), ..Limits::default() };
+                Some(CallOptions { limits, ..CallOptions::default() })
+            }
+            _ => None,
+        };
+        ended(spoil, instance.invoke(*export, &spoil.act.input, &mut Vec::new(), options))
     }
 }
 
@@ -261,15 +281,20 @@ fn past<T>(result: Result<T, Problem>, wrong: &mut Option<Problem>) -> Result<Op
 }
 
 /// Fails if a changing call did not do its work.
-fn ended(spoil: &Spoil, outcome: &Outcome) -> Result<(), Problem> {
-    let stopped = |kind: &TrapKind| *kind == TrapKind::DeadlineExceeded;
+fn ended(spoil: &Spoil, called: Result<Outcome, Error>) -> Result<(), Problem> {
+    let outcome = match called {
+        Err(Error::HostPanicked { .. }) if spoil.ends == Ends::Panicking => return Ok(()),
+        called => called?,
+    };
     let (well, how) = match outcome.trap() {
         None => (spoil.ends == Ends::Returning, "returned".to_owned()),
         Some(trap) => {
             let well = match spoil.ends {
-                Ends::Returning => false,
-                Ends::Stopped => stopped(&trap.kind),
-                Ends::Trapping | Ends::Recursing => !stopped(&trap.kind),
+                Ends::Returning | Ends::Panicking => false,
+                Ends::Stopped => trap.kind == TrapKind::DeadlineExceeded,
+                Ends::Interrupted => trap.kind == TrapKind::Interrupted,
+                Ends::OutOfFuel => trap.kind == TrapKind::OutOfFuel,
+                Ends::Trapping | Ends::Recursing => trap.kind != TrapKind::DeadlineExceeded,
             };
             (well, format!("trapped: {trap}"))
         }

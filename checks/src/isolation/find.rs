@@ -1,6 +1,7 @@
 //! The search on every engine and strategy.
 
 use super::detect::{Detected, Detector, Problem};
+use super::kinds::Ends;
 use super::{EngineFound, Isolation, KINDS, Kind, Other, Row, Verdict};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -10,7 +11,10 @@ use touchstone::case::Guests;
 use touchstone::plan::{Filter, near};
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Artifact, Config, Error, Imports, Strategy, Support};
+use touchstone_executor::{
+    Artifact, Config, Error, Functions, HostCall, Imports, InterruptHandle, State, Strategy,
+    Support, Trap,
+};
 
 /// Deadline of calls that must be stopped.
 const DEADLINE: Duration = Duration::from_millis(10);
@@ -120,7 +124,15 @@ fn cell(
         return other(Verdict::Refused, reason);
     }
     let deadline = kind.needs_deadline().then_some(DEADLINE);
-    let config = Config { deadline, imports: Imports::Trap, ..Config::default() };
+    let interrupt = InterruptHandle::new();
+    let config = Config {
+        deadline,
+        interruptible: kind.has(Ends::Interrupted),
+        metered: kind.has(Ends::OutOfFuel),
+        functions: functions(&interrupt),
+        imports: Imports::Trap,
+        ..Config::default()
+    };
     let loaded = artifacts.get(&**engine, guest, *strategy, &config).and_then(|artifact| {
         let mut module = engine.load(guest, artifact, *strategy, &config)?;
         module.probe()?;
@@ -128,12 +140,13 @@ fn cell(
     });
     let module = match loaded {
         Ok(module) => module,
-        Err(Error::Unsupported { reason, .. }) if deadline.is_some() => {
+        Err(Error::Unsupported { reason, .. }) if config.is_interruptible() => {
             return other(Verdict::Absent, reason);
         }
         Err(error) => return other(Verdict::Refused, words(&error)),
     };
-    let mut detector = match Detector::new(&*module, kind, engine.capabilities().recursion) {
+    let limits_recursion = engine.capabilities().recursion;
+    let mut detector = match Detector::new(&*module, kind, limits_recursion, &interrupt) {
         Ok(detector) => detector,
         Err(Error::ExportUnsupported { reason, .. }) => return other(Verdict::Absent, reason),
         Err(error) => return other(Verdict::Failed, words(&error)),
@@ -142,11 +155,36 @@ fn cell(
         Ok(Detected::Clean) => None,
         Ok(Detected::Unproven(reason)) => Some(Other { verdict: Verdict::Unproven, reason }),
         Ok(Detected::Leak(reason)) => Some(Other { verdict: Verdict::Leaks, reason }),
+        Err(Problem::Host(Error::LimitUnsupported { limit, .. })) => {
+            return other(Verdict::Absent, format!("the engine cannot limit a call by {limit}"));
+        }
         Err(problem @ (Problem::Host(_) | Problem::Wrong(_))) => {
             Some(Other { verdict: Verdict::Failed, reason: problem.to_string() })
         }
     };
     (found, detector.checks)
+}
+
+/// The host functions of the planted guests, beside the standard ones.
+fn functions(interrupt: &InterruptHandle) -> Functions {
+    let sum = State::new(100_i64);
+    let interrupt = interrupt.clone();
+    let mut functions = Functions::standard();
+    functions
+        .wrap("isolation", "add", move |call: &mut HostCall<'_>, more: i64| {
+            let sum = call.state(&sum);
+            *sum += more;
+            Ok(*sum)
+        })
+        // Without a message of the panic hook: the panic is planned.
+        .wrap("isolation", "panic", |_: &mut HostCall<'_>| -> Result<(), Trap> {
+            std::panic::resume_unwind(Box::new("planned"))
+        })
+        .wrap("isolation", "interrupt", move |_: &mut HostCall<'_>| {
+            interrupt.interrupt();
+            Ok(())
+        });
+    functions
 }
 
 /// The engine's message, without what the table says.
@@ -159,7 +197,10 @@ fn words(error: &Error) -> String {
 
 /// Artifacts of one engine, shared by strategies.
 #[derive(Default)]
-struct Artifacts(Vec<(&'static str, [u8; 32], bool, Artifact)>);
+struct Artifacts(Vec<(&'static str, [u8; 32], Checked, Artifact)>);
+
+/// What the code checks: whether it has to stop, and its fuel.
+type Checked = (bool, bool);
 
 impl Artifacts {
     fn get(
@@ -169,15 +210,16 @@ impl Artifacts {
         strategy: Strategy,
         config: &Config,
     ) -> Result<&Artifact, Error> {
-        let (class, stopped) = (engine.artifact_class(strategy), config.deadline.is_some());
-        let known = self.0.iter().position(|(known, sha256, deadline, _)| {
-            (*known, *sha256, *deadline) == (class, guest.sha256(), stopped)
+        let class = engine.artifact_class(strategy);
+        let checked = (config.is_interruptible(), config.metered);
+        let known = self.0.iter().position(|(known, sha256, own, _)| {
+            (*known, *sha256, *own) == (class, guest.sha256(), checked)
         });
         let at = match known {
             Some(at) => at,
             None => {
                 let artifact = engine.compile(guest, strategy, config)?;
-                self.0.push((class, guest.sha256(), stopped, artifact));
+                self.0.push((class, guest.sha256(), checked, artifact));
                 self.0.len() - 1
             }
         };

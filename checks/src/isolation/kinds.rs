@@ -103,8 +103,17 @@ pub enum Ends {
     /// A trap after endless recursion; skipped on engines that do not limit it.
     #[serde(rename = "recurses")]
     Recursing,
+    /// At the module's deadline.
     #[serde(rename = "stops")]
     Stopped,
+    /// At its interrupt, which the guest's host function makes.
+    #[serde(rename = "is_interrupted")]
+    Interrupted,
+    #[serde(rename = "runs_out_of_fuel")]
+    OutOfFuel,
+    /// With an error, because a host function panics.
+    #[serde(rename = "panics")]
+    Panicking,
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,7 +150,12 @@ impl Kind {
 
     /// `true` if a call must be stopped by a deadline.
     pub fn needs_deadline(&self) -> bool {
-        self.spoils.iter().any(|spoil| spoil.ends == Ends::Stopped)
+        self.has(Ends::Stopped)
+    }
+
+    /// `true` if a call ends like that.
+    pub fn has(&self, ends: Ends) -> bool {
+        self.spoils.iter().any(|spoil| spoil.ends == ends)
     }
 }
 

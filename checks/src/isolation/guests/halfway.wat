@@ -1,6 +1,7 @@
 ;; Calls that end half-way: by every kind of trap, by an import that the host does not
-;; have, by a host function that refuses, by their deadline.
+;; have, by a host function that refuses, by their deadline, by an interrupt, without fuel.
 (module
+  (import "isolation" "interrupt" (func $interrupt))
   (import "env" "does_not_exist" (func $absent (param i32 i64) (result i64)))
   (import "env" "ext_allocator_malloc_version_1" (func $malloc (param i32) (result i32)))
   (import "env" "ext_allocator_free_version_1" (func $free (param i32)))
@@ -47,6 +48,8 @@
     (call $write) (call $free (i32.const 3)) (i64.const 0))
   (func (export "trap_exhausted") (param i32 i32) (result i64)
     (call $write) (i64.extend_i32_u (call $malloc (i32.const 0x1000000))))
+  (func (export "interrupted") (param i32 i32) (result i64)
+    (call $write) (call $interrupt) (loop $again (br $again)) (i64.const 0))
   (func (export "endless") (param i32 i32) (result i64)
     (call $write) (loop $again (br $again)) (i64.const 0))
 )

@@ -1,0 +1,17 @@
+;; State of a host function that belongs to the instance: a sum, 100 on a new one.
+(module
+  (import "isolation" "add" (func $add (param i64) (result i64)))
+  (import "isolation" "panic" (func $panic))
+  (memory (export "memory") 1 1)
+  (global (export "__heap_base") i32 (i32.const 16384))
+  (data (i32.const 4096) "data")
+  (func (export "observe") (param i32 i32) (result i64)
+    (i64.store (i32.const 0) (call $add (i64.const 0)))
+    (i64.const 0x800000000))
+  (func (export "spoil") (param i32 i32) (result i64)
+    (drop (call $add (i64.const 7))) (i64.const 0))
+  (func (export "trap") (param i32 i32) (result i64)
+    (drop (call $add (i64.const 7))) unreachable)
+  (func (export "panic") (param i32 i32) (result i64)
+    (drop (call $add (i64.const 7))) (call $panic) (i64.const 0))
+)
