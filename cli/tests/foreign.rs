@@ -41,6 +41,9 @@ struct Module {
     constructors: bool,
     /// The answer to imports that the host does not have.
     imports: Option<String>,
+    /// Modules of `foreign/` that answer imports, by the name of the imports.
+    #[serde(default)]
+    link: BTreeMap<String, String>,
     /// The result on every engine, in the words of `--json`.
     output: Option<String>,
     /// Words of the reason for which every engine refuses the module.
@@ -106,6 +109,13 @@ impl Module {
             arguments.push("--args");
             arguments.extend(self.args.iter().map(String::as_str));
         }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign");
+        let links: Vec<String> = self
+            .link
+            .iter()
+            .map(|(name, file)| format!("--link={name}={}", folder.join(file).display()))
+            .collect();
+        arguments.extend(links.iter().map(String::as_str));
         let ran = touchstone(&arguments);
         match (&self.output, &self.refused) {
             (Some(output), None) => self.returned(&ran, output, &asked, &lacking(file)),
