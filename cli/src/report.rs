@@ -128,4 +128,7 @@ pub(super) fn warn(made: &Written) {
     for (path, lines) in &made.skipped {
         warn_of_skipped(path, lines);
     }
+    for warning in &made.unfinished {
+        complain(&format!("warning: {warning}"));
+    }
 }

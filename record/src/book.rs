@@ -34,7 +34,7 @@ impl Book {
         let mut first: BTreeMap<Executor, BTreeMap<String, Option<String>>> = BTreeMap::new();
         for line in lines {
             match line {
-                Line::Run(_) => {}
+                Line::Run(_) | Line::End(_) => {}
                 Line::Setup(setup) => {
                     let mut effective = first.get(&setup.executor).cloned().unwrap_or_default();
                     effective.extend(setup.effective);

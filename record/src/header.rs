@@ -1,6 +1,8 @@
 //! The header of a run: the origin of its numbers.
 
+use super::end::hex;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use touchstone_executor::Execution;
 
@@ -45,12 +47,25 @@ impl Header {
     }
 }
 
+/// Most characters of the readable part of a [`slug`](Machine::slug).
+const LONGEST_SLUG: usize = 60;
+
 /// The machine of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Model name of the processor, and its family and model number where there are some, as the
     /// kernel reports them.
     pub cpu: String,
+    /// Instruction set, as Rust names it (`x86_64`, `aarch64`). Empty in records from before
+    /// 2026-11-28, like [`id`](Self::id).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub architecture: String,
+    /// `vm` for a virtual machine, `none`, or empty where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub virtualization: String,
+    /// [`identity`](Self::identity) at the time of writing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
     /// Processors this process may run on.
     pub cores: usize,
     /// For each processor, which others are hardware threads of the same core, as the
@@ -71,6 +86,29 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// First digits of the SHA-256 of what stays the same on a machine: instruction set,
+    /// processors, their hardware threads, and memory in GiB. Machines of one kind have the same
+    /// identity. Neither the host's name nor an address is part of it.
+    pub fn identity(&self) -> String {
+        let Self { cpu, architecture, cores, siblings, memory_kib, .. } = self;
+        let gib = (memory_kib + (1 << 19)) >> 20;
+        let text = format!("{architecture}\n{cpu}\n{cores}\n{}\n{gib}", siblings.join(" "));
+        hex(&Sha256::digest(text))[..16].to_owned()
+    }
+
+    /// A name for files: processor, number of processors, `vm` on a virtual machine, and the first
+    /// digits of the identity. Lower-case letters, digits and `-`.
+    pub fn slug(&self) -> String {
+        let Self { cpu, cores, virtualization, .. } = self;
+        let marks = ["(R)", "(TM)", "Processor", "CPU", "family", "model"];
+        let cpu = marks.into_iter().fold(cpu.clone(), |name, mark| name.replace(mark, " "));
+        let text = format!("{cpu} {cores} cores {virtualization}").to_ascii_lowercase();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let words = words.filter(|word| !word.is_empty() && *word != "none");
+        let name: String = words.collect::<Vec<_>>().join("-").chars().take(LONGEST_SLUG).collect();
+        format!("{}-{}", name.trim_matches('-'), &self.identity()[..4])
+    }
+
     /// Name of the processor without trademark signs, family and model, for charts.
     pub fn short_cpu(&self) -> String {
         let name = self.cpu.split(" (family").next().unwrap_or_default().to_owned();
@@ -190,6 +228,27 @@ pub enum Sweep {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_has_an_identity_without_names() {
+        let epyc = Machine {
+            cpu: "AMD EPYC (family 25, model 17)".to_owned(),
+            virtualization: "vm".to_owned(),
+            cores: 2,
+            memory_kib: 24_683_656,
+            ..Machine::default()
+        };
+        let slug = epyc.slug();
+        assert!(slug.starts_with("amd-epyc-25-17-2-cores-vm-"), "{slug}");
+        // Kernels reserve different shares of the same memory.
+        let updated = Machine { memory_kib: 24_683_000, kernel: "7.0".to_owned(), ..epyc.clone() };
+        assert_eq!((updated.slug(), updated.identity()), (slug, epyc.identity()));
+        let more = Machine { cores: 4, ..epyc.clone() };
+        assert_ne!(more.identity(), epyc.identity());
+        let hostile = Machine { cpu: "../<b>\u{202e}é".repeat(99), ..epyc };
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(hostile.slug().chars().all(plain) && hostile.slug().len() < 80);
+    }
 
     #[test]
     fn names_of_processors_are_short_in_charts() {

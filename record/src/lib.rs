@@ -15,6 +15,7 @@ pub mod compare;
 mod comparison;
 pub mod data;
 mod declaration;
+mod end;
 pub mod escape;
 pub mod estimate;
 mod experiment;
@@ -35,6 +36,7 @@ pub mod terminal;
 pub use book::Book;
 pub use check::{MOST_PROCESSES, MOST_WORKS};
 pub use comparison::{Comparison, Contender, Match, Means, Purpose};
+pub use end::End;
 pub use estimate::Estimate;
 pub use experiment::{
     Dimension, Experiment, PointChart, PointColumn, PointGroup, PointMetric, PointRow, PointTable,

@@ -1,6 +1,6 @@
 //! The lines of a record file below a header.
 
-use super::{Comparison, Finding, Header, Metric, Refusal, Samples};
+use super::{Comparison, End, Finding, Header, Metric, Refusal, Samples};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,6 +22,8 @@ pub enum Line {
     Count(Count),
     Finding(Box<Finding>),
     Point(Box<super::Point>),
+    /// The run is complete, and its lines are those that were written.
+    End(End),
 }
 
 /// The name of a cell.

@@ -1,8 +1,10 @@
 //! Reading and appending record files.
 
 use super::check::Names;
-use super::{Book, Header, Line};
+use super::end::Above;
+use super::{Book, End, Header, Line};
 use crate::files::{self, FilePath, read_whole, without_mark};
+use crate::terminal::complain;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs::{File, TryLockError};
@@ -43,9 +45,35 @@ pub type Run = (Header, Vec<Line>);
 pub struct Loaded {
     pub runs: Vec<Run>,
     pub skipped: Vec<Skipped>,
+    /// The lines of each run, and `true` if an end line below them fits.
+    seen: Vec<(Above, bool)>,
 }
 
 impl Loaded {
+    /// The warning about a newest run without an end line, of the file `path`.
+    pub fn unfinished(&self, path: &Path) -> Option<String> {
+        let (header, _) = self.runs.last()?;
+        (!self.is_whole(self.runs.len() - 1)).then(|| {
+            format!(
+                "{}: the run {} has no end line that fits: it was interrupted, or its lines are \
+                 not those that were written",
+                path.display(),
+                header.run
+            )
+        })
+    }
+
+    /// `true` if a run, by its index, ends with an end line that fits its lines.
+    pub fn is_whole(&self, run: usize) -> bool {
+        self.seen.get(run).is_some_and(|(_, is_whole)| *is_whole)
+    }
+
+    /// The end line that the newest run lacks. `None` if it has one, or there is no run.
+    fn missing_end(&self) -> Option<End> {
+        let (above, is_whole) = self.seen.last()?;
+        (!is_whole).then(|| above.end())
+    }
+
     /// The newest run, indexed. `None` if there is none.
     pub fn newest(mut self) -> Option<Book> {
         self.runs.pop().map(|(header, lines)| Book::of(header, lines))
@@ -57,6 +85,9 @@ impl Loaded {
 pub fn newest(path: impl Into<FilePath>, made_by: &str) -> Result<(Book, Vec<Skipped>)> {
     let path = path.into();
     let mut loaded = load(&path)?;
+    if let Some(warning) = loaded.unfinished(path.path()) {
+        complain(&format!("warning: {warning}"));
+    }
     let Some((header, lines)) = loaded.runs.pop() else {
         let why = loaded.skipped.first();
         let why = why.map_or_else(String::new, |skipped| format!(" ({})", skipped.reason));
@@ -96,22 +127,41 @@ pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
         let reason = match value.map_err(Into::into).and_then(|value| names.read(&value)) {
             Ok(Line::Run(header)) => {
                 is_ours = true;
+                loaded.seen.push((Above::header(&header.run, bytes), false));
                 loaded.runs.push((*header, Vec::new()));
                 continue;
             }
-            Ok(own) => match loaded.runs.last_mut() {
-                Some((_, lines)) if is_ours => {
-                    lines.push(own);
-                    continue;
+            own => match (own, loaded.runs.last_mut(), loaded.seen.last_mut()) {
+                (own, Some((_, lines)), Some((above, is_whole))) if is_ours && !is_header => {
+                    let own = own.and_then(|own| match own {
+                        Line::End(end) => match end.fault(above) {
+                            None => Ok(None),
+                            Some(fault) => bail!("the end line is wrong: {fault}"),
+                        },
+                        own => Ok(Some(own)),
+                    });
+                    above.add(bytes);
+                    *is_whole = matches!(own, Ok(None));
+                    match own {
+                        Ok(own) => {
+                            lines.extend(own);
+                            continue;
+                        }
+                        Err(error) => reason_of(&error),
+                    }
                 }
-                _ => "there is no header above it that this build reads".to_owned(),
+                (Ok(_), ..) => "there is no header above it that this build reads".to_owned(),
+                (Err(error), ..) => reason_of(&error),
             },
-            Err(error) => line(&abridged(&format!("{error:#}"), REASON)),
         };
         is_ours &= !is_header;
         loaded.skipped.push(Skipped { line: index + 1, reason });
     }
     Ok(loaded)
+}
+
+fn reason_of(error: &anyhow::Error) -> String {
+    line(&abridged(&format!("{error:#}"), REASON))
 }
 
 /// A value of JSON with its texts as [`line`], also the names of engines and settings.
@@ -130,6 +180,11 @@ fn replaced(value: Value) -> Value {
 pub trait Sink {
     /// Stores a line. If that fails, earlier lines stay whole.
     fn append(&mut self, line: &Line) -> Result<()>;
+
+    /// Ends a complete run, so that a reader sees whether lines of it are missing.
+    fn end(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Stores lines that belong together.
     fn append_all(&mut self, lines: &[Line]) -> Result<()> {
@@ -240,9 +295,10 @@ impl RecordFile {
         self.path.path()
     }
 
-    /// Ends complete records, and puts them in the place of those that they replace.
+    /// Ends complete records with an end line, and puts them in the place of those that they replace.
     /// Fails when the file cannot be written to the disk or renamed.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
+        self.end()?;
         let Some(path) = &self.replaces else { return Ok(()) };
         // The last lines may not be there yet.
         let on_disk = self.file.sync_data().map_err(Into::into);
@@ -278,6 +334,12 @@ impl Sink for RecordFile {
             kept = kept.and_then(|()| self.file.sync_data());
         }
         kept.with_context(|| format!("cannot append to {}; the records before are kept", self.path))
+    }
+
+    /// Appends the end line of the newest run, unless it is there.
+    fn end(&mut self) -> Result<()> {
+        let end = load(&self.path)?.missing_end();
+        end.map_or(Ok(()), |end| self.append(&Line::End(end)))
     }
 }
 

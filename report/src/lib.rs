@@ -103,6 +103,8 @@ pub struct Written {
     pub older_runs: usize,
     /// The record files that were read, each with the lines that could not be.
     pub skipped: Vec<(PathBuf, Vec<Skipped>)>,
+    /// Warnings about files whose newest run lacks its end line.
+    pub unfinished: Vec<String>,
 }
 
 /// Makes the page and the charts.
@@ -163,13 +165,15 @@ struct Records {
     older_runs: usize,
     /// The lines that could not be read, of the benchmarks' file first.
     skipped: Vec<(PathBuf, Vec<Skipped>)>,
+    unfinished: Vec<String>,
 }
 
 impl Records {
     fn read(records: &FilePath, experiments: Vec<Experiment>) -> Result<Self> {
-        let mut skipped = Vec::new();
+        let (mut skipped, mut unfinished) = (Vec::new(), Vec::new());
         let mut read = |path: &FilePath| -> Result<Loaded> {
             let mut loaded = record::load(path)?;
+            unfinished.extend(loaded.unfinished(path.path()));
             skipped.push((path.path().to_owned(), std::mem::take(&mut loaded.skipped)));
             Ok(loaded)
         };
@@ -196,7 +200,7 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        Ok(Self { bench, noise, experiments, books, checks, older_runs, skipped })
+        Ok(Self { bench, noise, experiments, books, checks, older_runs, skipped, unfinished })
     }
 
     fn book(&self, file: &str) -> Option<&Book> {
@@ -285,6 +289,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         comparisons: books.into_iter().flatten().map(|book| book.comparisons.len()).sum(),
         older_runs: records.older_runs,
         skipped: records.skipped,
+        unfinished: records.unfinished,
     };
     Ok((files, report))
 }

@@ -80,7 +80,10 @@ pub fn run(
     for refusal in &job.refusals {
         run.refuse(refusal.clone())?;
     }
-    let ended = run.passes();
+    let ended = run.passes().and_then(|()| match host.stop.asked() {
+        true => Ok(()),
+        false => run.sink.end(),
+    });
     Ok(Came { broken_off: ended.err().map(|error| format!("{error:#}")), ..run.came() })
 }
 

@@ -51,8 +51,12 @@ pub fn machine() -> Machine {
     let read = |path| proc::read(path).unwrap_or_default();
     let os = field(&read("/etc/os-release"), "PRETTY_NAME", '=');
     let huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled");
-    Machine {
-        cpu: processor(&read("/proc/cpuinfo")),
+    let cpuinfo = read("/proc/cpuinfo");
+    let machine = Machine {
+        cpu: processor(&cpuinfo),
+        architecture: std::env::consts::ARCH.to_owned(),
+        virtualization: virtualization(&cpuinfo).to_owned(),
+        id: String::new(),
         cores: cores(),
         siblings: proc::siblings(),
         memory_kib: proc::kib(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
@@ -61,6 +65,16 @@ pub fn machine() -> Machine {
         pagemap_scan: touchstone_executor::memory::pagemap_scan_available(),
         protection_keys: touchstone_executor::memory::protection_keys() > 0,
         huge_pages: proc::huge_pages(&huge_pages).unwrap_or(UNKNOWN).to_owned(),
+    };
+    Machine { id: machine.identity(), ..machine }
+}
+
+/// `vm` if the processor has a hypervisor below it, `none` if not; empty where no flags are listed.
+fn virtualization(cpuinfo: &str) -> &'static str {
+    match field(cpuinfo, "flags", ':') {
+        Some(flags) if flags.split(' ').any(|flag| flag == "hypervisor") => "vm",
+        Some(_) => "none",
+        None => "",
     }
 }
 
@@ -149,5 +163,7 @@ mod tests {
         assert_eq!(processor(lines), "AMD EPYC (family 25, model 17)");
         assert_eq!(processor("model name : Fast\nBogoMIPS : 50"), "Fast");
         assert_eq!(processor(""), UNKNOWN);
+        assert_eq!(virtualization("flags\t\t: fpu hypervisor lahf_lm\n"), "vm");
+        assert_eq!((virtualization("flags : fpu\n"), virtualization("")), ("none", ""));
     }
 }

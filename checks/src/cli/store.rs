@@ -29,20 +29,20 @@ impl Keep {
         }
         let path = self.records.unwrap_or_else(|| default_path(CHECKS));
         let mut file = RecordFile::replacing(&path)?;
-        let mut lines = Vec::new();
         let stored = if path.exists() { load(&path)?.runs } else { Vec::new() };
         for (header, mut others) in stored {
             others.retain(|line| !matches!(line, Line::Finding(old) if old.check == check));
             if !others.is_empty() {
-                lines.push(Line::Run(Box::new(header)));
-                lines.extend(others);
+                file.append(&Line::Run(Box::new(header)))?;
+                others.iter().try_for_each(|line| file.append(line))?;
+                file.end()?;
             }
         }
         let sampling = Sampling::untimed("checks", seed);
         let none = Plan { cells: Vec::new(), refusals: Vec::new(), works: Vec::new() };
-        lines.push(Line::Run(Box::new(header(sampling, &engines(), &none))));
-        lines.extend(findings.into_iter().map(|finding| Line::Finding(Box::new(finding))));
-        lines.iter().try_for_each(|line| file.append(line))?;
+        file.append(&Line::Run(Box::new(header(sampling, &engines(), &none))))?;
+        let mut lines = findings.into_iter().map(|finding| Line::Finding(Box::new(finding)));
+        lines.try_for_each(|line| file.append(&line))?;
         file.finish()?;
         print(&format!("wrote {}\n", shown(&path)))
     }

@@ -201,6 +201,10 @@ impl Sink for Telling {
         }
         Ok(())
     }
+
+    fn end(&mut self) -> Result<()> {
+        self.records.end()
+    }
 }
 
 /// Reports messages for users.

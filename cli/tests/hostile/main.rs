@@ -14,8 +14,8 @@ use std::path::Path;
 use strum::IntoEnumIterator;
 use touchstone_executor::guest::text::line;
 use touchstone_record::{
-    BENCH, CHECKS, COUNTS, Check, Count, Experiment, Finding, Footprint, InitFacts, Line, Means,
-    Metric, Outcome, PEERS, Place as At, Point, Purpose, Sample, Samples, Status, Tail,
+    BENCH, CHECKS, COUNTS, Check, Count, End, Experiment, Finding, Footprint, InitFacts, Line,
+    Means, Metric, Outcome, PEERS, Place as At, Point, Purpose, Sample, Samples, Status, Tail,
     experiments_folder,
 };
 use touchstone_report as report;
@@ -240,7 +240,9 @@ fn run() -> Vec<Value> {
     run.lines.extend(others().into_iter().chain(findings()));
     let mut kinds = BTreeSet::new();
     let head = Line::Run(Box::new(run.header));
-    let all: Vec<Line> = std::iter::once(head).chain(run.lines).collect();
+    // It fits no lines, and the message about it quotes it.
+    let end = Line::End(End { run: "run-1".to_owned(), ..End::default() });
+    let all: Vec<Line> = std::iter::once(head).chain(run.lines).chain([end]).collect();
     for line in &all {
         kinds.insert(match line {
             Line::Run(_) => 0,
@@ -251,9 +253,10 @@ fn run() -> Vec<Value> {
             Line::Count(_) => 5,
             Line::Finding(_) => 6,
             Line::Point(_) => 7,
+            Line::End(_) => 8,
         });
     }
-    assert_eq!(kinds.len(), 8, "kinds of lines without one: {kinds:?}");
+    assert_eq!(kinds.len(), 9, "kinds of lines without one: {kinds:?}");
     all.iter().map(|line| serde_json::to_value(line).unwrap()).collect()
 }
 

@@ -24,6 +24,7 @@ fn header(commit: &str) -> Header {
             pagemap_scan: true,
             protection_keys: false,
             huge_pages: text("never"),
+            ..Machine::default()
         },
         tools: Tools {
             touchstone: text("0.1.0"),

@@ -1,0 +1,79 @@
+//! The end line of a run, without which the run was interrupted or its file cut off.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// The last line of a complete run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// The name of the run, which is that of its header.
+    pub run: String,
+    /// Number of lines between the header and this one.
+    pub lines: usize,
+    /// SHA-256 of the lines above, the header and the ends of the lines included, hexadecimal.
+    pub sha256: String,
+}
+
+/// The lines of a run so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Above {
+    run: String,
+    lines: usize,
+    digest: Sha256,
+}
+
+impl Above {
+    /// Begins with a header, as it stands in the file.
+    pub(super) fn header(run: &str, line: &[u8]) -> Self {
+        let mut own = Self { run: run.to_owned(), ..Self::default() };
+        own.digest(line);
+        own
+    }
+
+    /// Adds a line below the header.
+    pub(super) fn add(&mut self, line: &[u8]) {
+        self.lines += 1;
+        self.digest(line);
+    }
+
+    fn digest(&mut self, line: &[u8]) {
+        self.digest.update(line);
+        self.digest.update(b"\n");
+    }
+
+    /// The end line of a run of these lines.
+    pub(super) fn end(&self) -> End {
+        End {
+            run: self.run.clone(),
+            lines: self.lines,
+            sha256: hex(&self.digest.clone().finalize()),
+        }
+    }
+}
+
+impl End {
+    /// The contradiction of an end line that was read to the lines above it, if there is one.
+    pub(super) fn fault(&self, above: &Above) -> Option<String> {
+        let real = above.end();
+        if self.run != real.run {
+            return Some(format!(
+                "it ends the run '{}', and the header is of '{}'",
+                self.run, real.run
+            ));
+        }
+        if self.lines != real.lines {
+            return Some(format!("it ends {} lines, and there are {}", self.lines, real.lines));
+        }
+        let is_same = self.sha256.eq_ignore_ascii_case(&real.sha256);
+        (!is_same).then(|| "a line of the run was changed: its digest is another one".to_owned())
+    }
+}
+
+/// The digits of bytes.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
