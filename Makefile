@@ -24,7 +24,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis systems systems-full chain chain-test chain-blocks chain-runtime costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis cluster-test systems systems-full chain chain-test chain-blocks chain-runtime costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,13 @@ redis: ## find redis-server, or fetch Debian's package into .toolchain, and test
 
 .toolchain/redis.toml:
 	@systems/redis/prepare.sh
+
+# `make cluster-test RECIPES=parallel` tries one of them.
+RECIPES ?= parallel slurm
+
+cluster-test: setup $(NEEDED) ## divide a run over two nodes (sshd, slurmd) on this machine, kill a worker, merge, compare with one run
+	@$(CARGO) build --locked --release --features=$(FEATURES)
+	@for recipe in $(RECIPES); do checks/cluster/$$recipe.sh || exit; done
 
 # SYSTEMS are arguments, such as a system's name.
 RUN_SYSTEMS = $(call built,--locked --release --features=$(FEATURES)$(comma)systems) systems $(SYSTEMS)

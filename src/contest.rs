@@ -58,7 +58,7 @@ pub fn serve_side(
             (ToSide::Open { of, is_subject, probe_ns, artifacts }, crew) => {
                 probe::calibrated(probe_ns);
                 let (guests, budget) = (guests.clone(), Budget::full(1));
-                Performer::new(cases, engines, guests, budget, 0, &artifacts)
+                Performer::new(cases, engines, guests, budget, 0, &artifacts, 1)
                     .and_then(|mut all| perform_side(&mut all, &of, is_subject))
                     .map(|made| {
                         *crew = Some(made);

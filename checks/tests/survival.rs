@@ -59,7 +59,7 @@ fn findings_are_stored_and_a_filter_stores_nothing() {
 
     // An old finding of the same check is replaced.
     let sampling = Sampling::untimed("checks", 0);
-    let nothing = touchstone::plan::Plan { cells: vec![], refusals: vec![], works: vec![] };
+    let nothing = touchstone::plan::Plan::default();
     let old = Finding {
         check: Check::Survival,
         name: "old".to_owned(),

@@ -21,10 +21,13 @@ use touchstone_report as report;
 /// Samples with interference are repeated, and estimates with too few clean samples are marked † in
 /// the report.
 ///
-/// Exits with 0 if something was measured, and with 1 if nothing was, or if an output was wrong or
-/// a guest trapped. Cells that fail otherwise are listed in the report. Exits with 2 if the run was
-/// broken off; the report then shows what was measured before. After Ctrl-C it exits with 130,
-/// after SIGTERM with 143.
+/// Several machines of one kind can share a run: each measures shards (--shard), and
+/// `touchstone merge` joins their records.
+///
+/// Exits with 0 if something was measured or a shard is complete, and with 1 if nothing was, or if
+/// an output was wrong or a guest trapped. Cells that fail otherwise are listed in the report.
+/// Exits with 2 if the run was broken off; the report then shows what was measured before. After
+/// Ctrl-C it exits with 130, after SIGTERM with 143.
 #[derive(Debug, clap::Args)]
 pub(super) struct Bench {
     #[command(flatten)]
@@ -76,12 +79,22 @@ impl Bench {
                 Ok(command)
             },
         };
+        let is_part = asked.prints_records() || self.arguments.selection.shard.is_some();
+        anyhow::ensure!(
+            !(is_part && self.report),
+            "--report needs a record file with all shards: leave --shard and '-' out, or merge first"
+        );
         let (cases, job) = asked.job()?;
         let stop = Stop::default();
         begin(&stop, self.arguments.in_process)?;
         let mut progress = Progress::new(job.tasks().len() * job.budget.processes as usize, true);
         let came = asked.run(&cases, job, &stop, &mut progress)?;
         drop(progress);
+        if came.was_complete {
+            let path = asked.records();
+            complain(&format!("{} is complete; nothing was measured", shown(path.path())));
+            return Ok(Ended::Well);
+        }
         complain(&format!(
             "{} cells and {} comparisons measured, {} and {} of them marked †; {} left out with the \
              reason, {} failed; records: {}",
@@ -96,12 +109,14 @@ impl Bench {
         if came.stopped {
             complain("stopped; what is finished is recorded: continue with --resume");
         }
-        let is_asked = !came.stopped && (self.report || self.cases.is_some());
+        let is_asked = !came.stopped && !is_part && (self.report || self.cases.is_some());
         let reported = if is_asked { self.report(asked.records().path()) } else { Ok(()) };
         if let (Err(error), Some(_)) = (&reported, &came.broken_off) {
             complain(&format!("error: cannot write the report: {error:#}"));
         }
-        let ended = ended(&came, came.has_result())?;
+        // A shard may have nothing that this build can measure.
+        let is_empty = self.arguments.selection.shard.is_some() && came.failed() == 0;
+        let ended = ended(&came, came.has_result() || is_empty)?;
         reported.map(|()| ended)
     }
 

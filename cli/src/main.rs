@@ -9,9 +9,11 @@ mod common;
 mod compare;
 mod doctor;
 mod experiment;
+mod export;
 mod init;
 mod inspect;
 mod list;
+mod merge;
 mod peers;
 mod repeat;
 mod report;
@@ -55,6 +57,8 @@ commands! {
     bench::Bench,
     compare::Compare,
     list::List,
+    merge::Merge,
+    export::Export,
     show::Show,
     report::Report,
     run::Run,

@@ -31,17 +31,15 @@ impl Book {
     /// later one counts.
     pub fn of(header: Header, lines: Vec<Line>) -> Self {
         let mut book = Self { header, ..Self::default() };
-        let mut first: BTreeMap<Executor, BTreeMap<String, Option<String>>> = BTreeMap::new();
+        let mut first: BTreeMap<Executor, Setup> = BTreeMap::new();
         for line in lines {
             match line {
                 Line::Run(_) | Line::End(_) => {}
                 Line::Setup(setup) => {
-                    let mut effective = first.get(&setup.executor).cloned().unwrap_or_default();
-                    effective.extend(setup.effective);
-                    effective.retain(|_, value| value.is_some());
-                    first.entry(setup.executor.clone()).or_insert_with(|| effective.clone());
-                    let key = (setup.executor.clone(), setup.guest.clone());
-                    book.setups.insert(key, Setup { effective, ..setup });
+                    let executor = setup.executor.clone();
+                    let setup = setup.on(first.get(&executor));
+                    first.entry(executor.clone()).or_insert_with(|| setup.clone());
+                    book.setups.insert((executor, setup.guest.clone()), setup);
                 }
                 Line::Observations(seen) => {
                     // A cell that failed is measured again only when a run is continued.
@@ -138,6 +136,12 @@ impl Book {
         let ratio = self.scaling(cell)?.median;
         let limit = cell.threads as f64 * SCALING;
         (ratio > limit).then_some((ratio, limit))
+    }
+
+    /// `true` if a cell has more threads than the machine has processors, so that they take turns.
+    pub fn is_crowded(&self, cell: &CellKey) -> bool {
+        let cores = self.header.machine.cores;
+        cores > 0 && cell.threads > cores
     }
 
     /// The reason why a cell has no time; `None` if no refusal is recorded.

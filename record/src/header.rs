@@ -1,5 +1,6 @@
 //! The header of a run: the origin of its numbers.
 
+use super::Shard;
 use super::end::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,6 +30,13 @@ pub struct Header {
     /// they depend on. An interrupted run continues only with the same ones. Empty for other runs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub questions: String,
+    /// The part of a larger run that this one is. [`questions`](Self::questions) is then the digest
+    /// of the whole selection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The names of the runs that were merged into this one, in the order of their shards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
 }
 
 impl Header {

@@ -19,18 +19,22 @@ mod end;
 pub mod escape;
 pub mod estimate;
 mod experiment;
+pub mod export;
 pub mod expression;
 pub mod files;
 mod finding;
 mod header;
 mod holder;
 mod line;
+mod merge;
 mod metric;
 mod point;
 mod preference;
 mod refusal;
 mod sample;
+mod shard;
 mod store;
+mod stream;
 pub mod terminal;
 
 pub use book::Book;
@@ -47,12 +51,15 @@ pub use header::{
     EngineFacts, Header, InitFacts, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts,
 };
 pub use line::{CellKey, Count, Executor, Line, Observations, Setup};
+pub use merge::{MergeError, Merged, Property, merge};
 pub use metric::{Metric, Unit};
 pub use point::{Coordinate, Footprint, PAGE, Place, Point, PointBook, PointRefusal, Points, Tail};
 pub use preference::preference;
 pub use refusal::{Refusal, Refusals, Status, worst};
 pub use sample::{Sample, Samples};
+pub use shard::Shard;
 pub use store::{
-    BENCH, CHECKS, COUNTS, Loaded, PEERS, RecordFile, Run, SWAPS, Sink, Skipped, default_path,
-    load, newest, output_path,
+    BENCH, CHECKS, COUNTS, Loaded, OVERSUBSCRIBED, PEERS, RecordFile, Run, SWAPS, Sink, Skipped,
+    default_path, load, newest, output_path,
 };
+pub use stream::Stream;

@@ -120,6 +120,35 @@ pub struct Setup {
     pub effective: BTreeMap<String, Option<String>>,
 }
 
+impl Setup {
+    /// The setup as a run records it: with the differences from that of the executor on its first
+    /// guest of the run.
+    #[must_use]
+    pub fn since(mut self, first: &Self) -> Self {
+        let mut effective = BTreeMap::new();
+        for key in first.effective.keys().filter(|key| !self.effective.contains_key(*key)) {
+            effective.insert(key.clone(), None);
+        }
+        for (key, value) in self.effective {
+            if first.effective.get(&key) != Some(&value) {
+                effective.insert(key, value);
+            }
+        }
+        self.effective = effective;
+        self
+    }
+
+    /// The reverse: all that is in force, from a setup as a run records it. `first` is `None` for
+    /// that on the first guest itself.
+    #[must_use]
+    pub fn on(mut self, first: Option<&Self>) -> Self {
+        let mut effective = first.map(|first| first.effective.clone()).unwrap_or_default();
+        effective.append(&mut self.effective);
+        effective.retain(|_, value| value.is_some());
+        Self { effective, ..self }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observations {
     #[serde(flatten)]

@@ -32,6 +32,8 @@ pub const BENCH: &str = "records.jsonl";
 pub const PEERS: &str = "peers.jsonl";
 /// The records of `make swap`.
 pub const SWAPS: &str = "swap.jsonl";
+/// Records of cells on more threads than processors.
+pub const OVERSUBSCRIBED: &str = "oversubscribed.jsonl";
 /// The counts that `make gate` compares.
 pub const COUNTS: &str = "counts.jsonl";
 /// The findings of `make checks`.

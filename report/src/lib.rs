@@ -23,6 +23,7 @@ pub mod show;
 mod summary;
 pub mod tables;
 pub mod units;
+pub mod usl;
 
 use anyhow::{Context, Result, bail, ensure};
 use checks::Checks;
@@ -34,7 +35,8 @@ use std::path::{Path, PathBuf};
 use tables::Tables;
 use touchstone_record::files::{self, FilePath};
 use touchstone_record::{
-    self as record, BENCH, Book, CHECKS, COUNTS, Experiment, Loaded, PEERS, PointBook, Skipped,
+    self as record, BENCH, Book, CHECKS, COUNTS, Experiment, Loaded, OVERSUBSCRIBED, PEERS,
+    PointBook, Skipped,
 };
 
 /// Where things are read and written.
@@ -185,7 +187,7 @@ impl Records {
         };
         let mut books = BTreeMap::new();
         let declared = experiments.iter().map(|own| own.records.as_str());
-        for file in [PEERS, COUNTS].into_iter().chain(declared) {
+        for file in [PEERS, COUNTS, OVERSUBSCRIBED].into_iter().chain(declared) {
             if !books.contains_key(file) {
                 books.extend(beside(file)?.newest().map(|book| (file.to_owned(), book)));
             }

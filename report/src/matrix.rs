@@ -8,7 +8,9 @@ use crate::tables::charts::ChartWork;
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
 use touchstone_executor::{Execution, Owner};
-use touchstone_record::{Book, COUNTS, CellKey, Estimate, Metric, Refusal, Role, WorkFacts};
+use touchstone_record::{
+    Book, COUNTS, CellKey, Estimate, Metric, OVERSUBSCRIBED, Refusal, Role, WorkFacts,
+};
 
 pub(super) use touchstone_record::Executor;
 
@@ -75,10 +77,10 @@ impl<'a> Matrix<'a> {
         Self::by(records, &records.bench, Metric::Call)
     }
 
-    /// The cells of a run that have a metric.
+    /// The cells of a run that have a metric, but for those on more threads than processors.
     pub(super) fn by(records: &'a Records, book: &'a Book, metric: Metric) -> Self {
         let value = |cell| {
-            let value = book.estimate(cell, metric)?;
+            let value = book.estimate(cell, metric).filter(|_| !book.is_crowded(cell))?;
             // Nothing that is called takes no time.
             (metric != Metric::Call || value.median > 0.0).then_some((cell, value))
         };
@@ -113,6 +115,36 @@ impl<'a> Matrix<'a> {
     /// The time of one call of a cell, ns.
     pub(super) fn time(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
         self.calls.get(&of.cell(&work.case, &work.guest, threads)).copied()
+    }
+
+    /// The run with cells on more threads than processors: a file of its own, or the benchmarks.
+    pub(super) fn crowded_book(&self) -> &'a Book {
+        let own = self.records.book(OVERSUBSCRIBED);
+        own.unwrap_or(&self.records.bench)
+    }
+
+    /// The time of one call of a cell on more threads than processors, ns.
+    pub(super) fn crowded_time(&self, cell: &CellKey) -> Option<Estimate> {
+        let book = self.crowded_book();
+        book.estimate(cell, Metric::Call).filter(|_| book.is_crowded(cell))
+    }
+
+    /// How many times as long a call on more threads than processors takes as with perfect sharing:
+    /// the throughput of a thread on each processor over that of the cell.
+    pub(super) fn over_perfect_sharing(&self, cell: &CellKey) -> Option<Estimate> {
+        let book = self.crowded_book();
+        let alone = CellKey { threads: book.header.machine.cores, ..cell.clone() };
+        Some(book.throughput(&alone)?.over(book.throughput(cell)?))
+    }
+
+    /// Throughput of all threads by their number, calls per second, where it was measured.
+    pub(super) fn throughputs(&self, of: &Executor, work: &Work) -> Vec<(usize, f64)> {
+        let rate = |threads: usize| {
+            let cell = of.cell(&work.case, &work.guest, threads);
+            self.calls.get(&cell)?;
+            Some((threads, self.book.throughput(&cell)?.median))
+        };
+        self.threads(work).into_iter().filter_map(rate).collect()
     }
 
     /// Another metric of a cell on one thread.

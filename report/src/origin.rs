@@ -5,7 +5,9 @@ use super::units::{count, joined};
 use crate::markdown::{code, markdown};
 use crate::pages::{Page, Part};
 use strum::IntoEnumIterator;
-use touchstone_record::{Book, CHECKS, COUNTS, Check, Header, Machine, PEERS, SWAPS};
+use touchstone_record::{
+    Book, CHECKS, COUNTS, Check, Header, Machine, OVERSUBSCRIBED, PEERS, SWAPS,
+};
 
 /// The files whose run is of another commit or machine than the benchmarks', a line each:
 /// nothing of them stands in one table with times of the benchmarks, but a reader has to know.
@@ -77,6 +79,7 @@ fn of_part<'a>(records: &'a Records, part: &Part) -> [Option<&'a Header>; 2] {
         of(records.book(&own.records))
     };
     match part {
+        Part::Threads => [bench, of(records.book(OVERSUBSCRIBED))],
         Part::Comparisons => [bench, of(records.peers())],
         Part::Dropping => [experiment("resets"), None],
         Part::Experiment(name) => [experiment(name), None],

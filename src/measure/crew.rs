@@ -26,11 +26,22 @@ const STEADY: f64 = 0.99;
 /// A round is clean if no thread waited for a processor for more than one part in this many.
 const WAITED: u32 = 100;
 
-/// Threads that make rounds together, each pinned to its own processor. They sleep between rounds.
-/// A single thread moves to another processor if its own has interference.
+/// Shortest time of the calls of a thread in a round in which threads share processors: many times
+/// the few milliseconds that the scheduler gives each in turn.
+const IN_TURNS: Duration = Duration::from_millis(100);
+/// Difference by which the times of two threads on one processor may be counted too late: that of a
+/// tick of the scheduler.
+const TICK: Duration = Duration::from_millis(5);
+
+/// Threads that make rounds together. They sleep between rounds.
+///
+/// Each is pinned to its own processor. A single thread moves to another processor if its own has
+/// interference. If there are more threads than processors, threads share them in turns.
 pub struct Crew {
     orders: Vec<Sender<Order>>,
     threads: Vec<JoinHandle<()>>,
+    /// The processor of each thread. That of a single one may be another by now.
+    processors: Vec<usize>,
     ended: Receiver<(usize, Result<Turn>)>,
     /// Calls after which the runtime catches up on deferred work.
     period: u64,
@@ -44,12 +55,22 @@ struct Order {
 struct Turn {
     calls: u64,
     ns: u64,
+    /// `true` if the probes were clean.
     clean: bool,
+    used: Usage,
+}
+
+/// Time that the scheduler gave a thread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Usage {
+    ran: Duration,
+    /// Time spent ready to run without a processor.
+    waited: Duration,
 }
 
 impl Crew {
-    /// Starts `threads` threads. `make` creates the work of each, on that thread. Fails if there
-    /// are fewer processors, a thread cannot be started, or its work cannot be created.
+    /// Starts `threads` threads. `make` creates the work of each, on that thread. Fails if a thread
+    /// cannot be started or its work cannot be created.
     pub fn start(
         threads: usize,
         make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
@@ -57,17 +78,24 @@ impl Crew {
         Self::start_from(0, threads, make)
     }
 
-    /// The same on the processors after the first `skipped` ones.
+    /// The same on the processors after the first `skipped` ones. Fails if there are fewer, unless
+    /// there are more threads than processors.
     pub fn start_from(
         skipped: usize,
         threads: usize,
         make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
     ) -> Result<Self> {
         ensure!(threads > 0, "a crew needs a thread");
-        let all = processors(skipped + threads)?.split_off(skipped);
-        let allowed = if threads == 1 { processors(crate::plan::cores())? } else { all.clone() };
+        let cores = crate::plan::cores();
+        let all = match threads > cores {
+            true => processors(cores)?.into_iter().cycle().take(threads).collect(),
+            false => processors(skipped + threads)?.split_off(skipped),
+        };
+        let allowed = if threads == 1 { processors(cores)? } else { all.clone() };
         let (done, ended) = channel();
-        let mut crew = Self { orders: Vec::new(), threads: Vec::new(), ended, period: 1 };
+        let processors = all.clone();
+        let mut crew =
+            Self { orders: Vec::new(), threads: Vec::new(), processors, ended, period: 1 };
         for (index, processor) in all.into_iter().enumerate() {
             let (orders, inbox) = channel();
             let (done, make, spare) = (done.clone(), make.clone(), allowed.clone());
@@ -96,7 +124,11 @@ impl Crew {
     /// Makes a round. Fails if a call fails or a thread does not answer; the crew must not be used
     /// afterwards.
     pub fn round(&mut self, plan: RoundPlan) -> Result<Round> {
-        let start = Arc::new(StartingLine { missing: AtomicUsize::new(self.threads()) });
+        let start = Arc::new(StartingLine {
+            missing: AtomicUsize::new(self.threads()),
+            // A thread that spins on a shared processor keeps the next one away.
+            spin: if self.shares_processors() { Duration::ZERO } else { SPIN },
+        });
         for orders in &self.orders {
             let order = Order { plan, start: Arc::clone(&start) };
             if orders.send(order).is_err() {
@@ -104,9 +136,26 @@ impl Crew {
             }
         }
         let turns = self.gather()?;
-        Ok(Round {
-            threads: turns.iter().map(|turn| (turn.calls, turn.ns)).collect(),
-            clean: turns.iter().all(|turn| turn.clean),
+        let clean = turns.iter().all(|turn| turn.clean) && self.are_alone(&turns);
+        Ok(Round { threads: turns.iter().map(|turn| (turn.calls, turn.ns)).collect(), clean })
+    }
+
+    /// `true` if there are more threads than processors.
+    fn shares_processors(&self) -> bool {
+        let mut own = self.processors.clone();
+        own.sort_unstable();
+        own.dedup();
+        own.len() < self.processors.len()
+    }
+
+    /// `true` if no thread waited for a processor, but for the other threads of the crew on it.
+    fn are_alone(&self, turns: &[Turn]) -> bool {
+        let all = || turns.iter().zip(&self.processors).enumerate();
+        all().all(|(index, (turn, processor))| {
+            let mates = all().filter(|(other, (_, own))| *other != index && *own == processor);
+            let mates: Vec<Duration> = mates.map(|(_, (mate, _))| mate.used.ran).collect();
+            let by_turns = mates.iter().map(|ran| *ran + TICK).sum::<Duration>();
+            turn.used.waited.saturating_sub(by_turns) * WAITED <= Duration::from_nanos(turn.ns)
         })
     }
 
@@ -121,7 +170,7 @@ impl Crew {
         };
         let mut plan = self.plan_for(sample, call_ns);
         if Duration::from_nanos(call_ns) >= LONG {
-            return Ok(plan);
+            return Ok(self.in_turns(plan));
         }
         let (mut before, began) = (f64::INFINITY, Instant::now());
         for _ in 0..MOST_UNTIMED {
@@ -132,7 +181,15 @@ impl Crew {
             }
             before = now;
         }
-        Ok(plan)
+        Ok(self.in_turns(plan))
+    }
+
+    /// A plan in which threads that share a processor have it several times each.
+    fn in_turns(&self, plan: RoundPlan) -> RoundPlan {
+        match self.shares_processors() {
+            true => RoundPlan { time: plan.time.max(IN_TURNS), ..plan },
+            false => plan,
+        }
     }
 
     /// Approximate time of a call, ns, from short rounds.
@@ -195,12 +252,14 @@ impl Drop for Crew {
     }
 }
 
-/// Time that a thread spins before it yields.
+/// Time that a thread with a processor of its own spins before it yields.
 const SPIN: Duration = Duration::from_millis(2);
 
 /// A spinning barrier at which threads start together: a sleeping thread would start late.
 struct StartingLine {
     missing: AtomicUsize,
+    /// Time that a thread spins before it yields.
+    spin: Duration,
 }
 
 impl StartingLine {
@@ -210,7 +269,7 @@ impl StartingLine {
         self.missing.fetch_sub(1, Ordering::AcqRel);
         let came = Instant::now();
         while self.missing.load(Ordering::Acquire) > 0 {
-            if came.elapsed() < SPIN {
+            if came.elapsed() < self.spin {
                 std::hint::spin_loop();
             } else {
                 std::thread::yield_now();
@@ -278,7 +337,7 @@ fn serve(
     let made = place.settle().and_then(|_| make());
     let mut work = match made {
         Ok(work) => {
-            let ready = Turn { calls: work.period(), ns: 0, clean: true };
+            let ready = Turn { calls: work.period(), ns: 0, clean: true, used: Usage::default() };
             if done.send((index, Ok(ready))).is_err() {
                 return;
             }
@@ -317,7 +376,7 @@ fn turn(
     start.wait();
     let before = before?;
     let (mut calls, mut took) = (0, Duration::ZERO);
-    let waited_before = plan.probes.then(waited);
+    let used_before = plan.probes.then(usage);
     while calls < plan.calls || took < plan.time || calls % plan.step != 0 {
         let left = plan.calls.checked_sub(calls).filter(|left| *left > 0);
         let batch = plan.batch.min(left.unwrap_or(plan.step - calls % plan.step));
@@ -325,16 +384,23 @@ fn turn(
         calls += batch;
     }
     // Without probes, every round is clean.
-    let clean = waited_before.is_none_or(|earlier| {
-        waited().saturating_sub(earlier) * WAITED <= took && place.is_clean() && before
-    });
-    Ok(Turn { calls, ns: took.as_nanos() as u64, clean })
+    let Some(earlier) = used_before else {
+        return Ok(Turn { calls, ns: took.as_nanos() as u64, clean: true, used: Usage::default() });
+    };
+    let now = usage();
+    let used = Usage {
+        ran: now.ran.saturating_sub(earlier.ran),
+        waited: now.waited.saturating_sub(earlier.waited),
+    };
+    Ok(Turn { calls, ns: took.as_nanos() as u64, clean: place.is_clean() && before, used })
 }
 
-/// Time that this thread waited for a processor, ready to run. 0 if the kernel does not count it.
-fn waited() -> Duration {
+/// The time that this thread has had a processor and has waited for one. 0 if the kernel does not
+/// count it.
+fn usage() -> Usage {
     let file = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     // Time on a processor, time spent waiting for one (both ns), and time slices.
-    let waited = file.split_whitespace().nth(1).and_then(|ns| ns.parse().ok());
-    Duration::from_nanos(waited.unwrap_or(0))
+    let mut times = file.split_whitespace().map(|ns| ns.parse().unwrap_or(0));
+    let mut next = || Duration::from_nanos(times.next().unwrap_or(0));
+    Usage { ran: next(), waited: next() }
 }

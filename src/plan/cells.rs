@@ -57,6 +57,8 @@ impl Cell {
 #[derive(Clone, Default)]
 pub struct Plan {
     pub cells: Vec<Cell>,
+    /// Cells on more threads than processors, which are refused unless someone asks for them.
+    pub crowded: Vec<Cell>,
     /// Refusals that are known without running anything.
     pub refusals: Vec<Refusal>,
     pub works: Vec<WorkFacts>,
@@ -180,20 +182,21 @@ impl Plan {
             strategies = preferred.into_iter().collect();
         }
         for &threads in &case.threads {
-            if threads > cores() {
-                self.refusals.push(Refusal {
-                    threads: Some(threads),
-                    ..refusal(&**engine, Status::Skipped, crowded(threads))
-                });
-                continue;
-            }
             let cell =
                 |strategy: &Strategy| Cell::new(case, guest.name(), engine, *strategy, threads);
             let asked = strategies.iter().filter(|strategy| {
                 // The source of Touchstone's own code is varied on one thread only.
                 threads == 1 || !strategy.is_precompiled() || strategy.owner() == Owner::Runtime
             });
-            self.cells.extend(asked.map(cell));
+            if threads > cores() {
+                self.refusals.push(Refusal {
+                    threads: Some(threads),
+                    ..refusal(&**engine, Status::Skipped, crowded(threads))
+                });
+                self.crowded.extend(asked.map(cell));
+            } else {
+                self.cells.extend(asked.map(cell));
+            }
         }
     }
 }

@@ -26,6 +26,21 @@ pub fn check_threads(threads: usize) -> Result<()> {
     Ok(())
 }
 
+/// Most threads on each processor that `touchstone bench` measures.
+const MOST_ON_A_PROCESSOR: usize = 16;
+
+/// Checks a number of threads that was asked for by name, which may exceed the number of
+/// processors. Fails if it is 0 or far too large.
+pub fn check_asked_threads(threads: usize) -> Result<()> {
+    ensure!(threads > 0, "0 threads make no call: ask for at least 1");
+    let cores = cores();
+    ensure!(
+        threads <= cores * MOST_ON_A_PROCESSOR,
+        "{threads} threads on {cores} processors are more than {MOST_ON_A_PROCESSOR} on each"
+    );
+    Ok(())
+}
+
 /// Processors available to this process.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

@@ -1,14 +1,14 @@
 //! The options of a run, as `touchstone bench` and `cargo bench` take them.
 
 use super::job::Selection;
-use super::resume::{go_on, going_on};
+use super::resume::{go_on, goes_on, going_on, starting_again};
 use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
 use crate::case::{Case, Suite};
 use crate::files::FilePath;
 use crate::plan::{Budget, Filter, default_rows};
-use crate::record::{self, Purpose, RecordFile};
+use crate::record::{self, Purpose, RecordFile, Stream};
 use crate::supervise::{Parent, Stop};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,8 @@ pub struct Arguments {
     /// Fail a cell that takes longer than this many seconds, compilation included
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub cell_limit: Duration,
-    /// Append the records to this file [default: records/records.jsonl of the project]
+    /// Append the records to FILE, or print them if it is `-` [default: records/records.jsonl of
+    /// the project]
     #[arg(long, value_name = "FILE")]
     pub records: Option<PathBuf>,
     /// Empty the record file first
@@ -139,6 +140,22 @@ impl Asked<'_> {
         observer: &mut dyn Observer,
     ) -> Result<Came> {
         let path = self.records();
+        let host = Host {
+            cases,
+            engines: self.engines,
+            guests: &|| self.suite.guests(),
+            worker: self.worker,
+            limit: self.arguments.cell_limit,
+            stop: stop.clone(),
+        };
+        if self.prints_records() {
+            let in_file = self.arguments.resume || self.arguments.replace;
+            ensure!(!in_file, "--resume and --replace need a record file, and '-' is none");
+            return run(job, &host, &mut Stream::new(std::io::stdout()), observer);
+        }
+        if job.header.shard.is_some() {
+            return run_shard(job, &host, &path, observer);
+        }
         let mut records = RecordFile::append_to(&path)?;
         if self.arguments.resume {
             let runs = record::load(&path)?.runs;
@@ -153,15 +170,12 @@ impl Asked<'_> {
         if self.arguments.replace {
             records.clear()?;
         }
-        let host = Host {
-            cases,
-            engines: self.engines,
-            guests: &|| self.suite.guests(),
-            worker: self.worker,
-            limit: self.arguments.cell_limit,
-            stop: stop.clone(),
-        };
         run(job, &host, &mut records, observer)
+    }
+
+    /// `true` if the records go to the standard output.
+    pub fn prints_records(&self) -> bool {
+        self.arguments.records.as_deref() == Some(Path::new("-"))
     }
 
     /// The record file. A folder of cases has its own.
@@ -172,6 +186,40 @@ impl Asked<'_> {
             (None, Suite::BuiltIn) => record::default_path(record::BENCH).into(),
         }
     }
+}
+
+/// Measures a shard, and gives its record file the name only when the shard is complete. Goes on
+/// with what a killed run left, and measures nothing if the file is complete. Fails if the file
+/// holds something else.
+fn run_shard(
+    mut job: Job,
+    host: &Host<'_>,
+    path: &FilePath,
+    observer: &mut dyn Observer,
+) -> Result<Came> {
+    if path.exists() {
+        let stored = record::load(path)?;
+        let newest = stored.runs.len().checked_sub(1);
+        let is_ours = |run: usize| goes_on(&stored.runs[run].0, &job.header);
+        ensure!(
+            newest.is_some_and(|run| stored.is_whole(run) && is_ours(run)),
+            "{path} is not this shard, complete, by this build, on a machine of this kind: remove \
+             it, or name another file with --records"
+        );
+        return Ok(Came { was_complete: true, ..Came::default() });
+    }
+    let (mut records, begun) = RecordFile::go_on(path.path())?;
+    match begun.and_then(|run| go_on(&mut job, vec![run])) {
+        Some(done) => observer
+            .says(&going_on(&job.header.run, &format!("{done} cells and comparisons were begun"))),
+        None if records.clear()? => observer.says(&starting_again(records.path())),
+        None => {}
+    }
+    let came = run(job, host, &mut records, observer)?;
+    if !came.stopped && came.broken_off.is_none() {
+        records.finish()?;
+    }
+    Ok(came)
 }
 
 /// The signal that ended this process's run; 0 if none did.

@@ -2,8 +2,8 @@
 
 use super::Task;
 use crate::case::{Case, Guests};
-use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, check_threads, near};
-use crate::record::{Header, MOST_WORKS, Purpose, Refusal, Status};
+use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, check_asked_threads, near};
+use crate::record::{CellKey, Header, MOST_WORKS, Match, Purpose, Refusal, Shard, Status};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -47,6 +47,8 @@ pub struct Came {
     pub deaths: usize,
     /// `true` if the run was ended from outside.
     pub stopped: bool,
+    /// `true` if nothing was to be done, because the record file is complete.
+    pub was_complete: bool,
     /// The reason why the run broke off.
     pub broken_off: Option<String>,
 }
@@ -76,9 +78,14 @@ pub struct Selection {
     /// Measure only these strategies
     #[arg(long, value_name = "STRATEGY,…", value_delimiter = ',')]
     pub strategies: Vec<touchstone_executor::Strategy>,
-    /// Measure only these numbers of threads
+    /// Measure only these numbers of threads. Cells on more threads than processors are measured
+    /// only if asked for here: threads then take turns, and their times stand in other tables
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     pub threads: Vec<usize>,
+    /// Measure only shard I of N shards, and write --records FILE when the shard is complete, or
+    /// nothing if FILE is complete already; `touchstone merge` joins the files of all shards
+    #[arg(long, value_name = "I/N", requires = "records", conflicts_with_all = ["replace", "resume"])]
+    pub shard: Option<Shard>,
     /// Measure only the cases of the overview (an empty call, a call that dirties memory, a
     /// JSON text) on one guest each, without precompiled variants
     #[arg(long)]
@@ -127,7 +134,7 @@ impl Job {
                 bail!("there is no engine '{name}' in this build{}", near(name, &known));
             }
         }
-        selection.threads.iter().try_for_each(|threads| check_threads(*threads))?;
+        selection.threads.iter().try_for_each(|threads| check_asked_threads(*threads))?;
         let plan = Plan::new(cases, engines, guests)?;
         let works = plan.works.len();
         ensure!(
@@ -142,7 +149,9 @@ impl Job {
             compares.retain(|compare| selection.has(&compare.subject));
         }
         let is_meant = |cell: &Cell| cell.is_selected(&selection.filter) && selection.has(cell);
-        let cells: Vec<Cell> = plan.cells.iter().filter(|cell| is_meant(cell)).cloned().collect();
+        let is_asked = |cell: &&Cell| selection.threads.contains(&cell.key.threads);
+        let all = plan.cells.iter().chain(plan.crowded.iter().filter(is_asked));
+        let mut cells: Vec<Cell> = all.filter(|cell| is_meant(cell)).cloned().collect();
         if cells.is_empty() && compares.is_empty() {
             let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
             let is_met = names.iter().any(|name| selection.filter.matches(name));
@@ -154,11 +163,25 @@ impl Job {
         }
         // Only selected engines need reasons for omissions.
         let wanted: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
+        let is_asked = |threads: usize| selection.threads.contains(&threads);
+        let is_needed =
+            |r: &&Refusal| r.status != Status::Skipped || !r.threads.is_some_and(is_asked);
         let refusals = plan.refusals.iter().filter(|r| wanted.contains(&*r.engine));
+        let refusals = refusals.filter(is_needed).cloned().collect();
+        // That of the whole run, so that all shards of a run have the same.
         let budget = budget(cells.len() + compares.len());
+        let mut header = super::header(budget.sampling(in_process), engines, &plan);
+        if let Some(shard) = selection.shard {
+            let keys: Vec<&CellKey> = cells.iter().map(|cell| &cell.key).collect();
+            let names: Vec<&Match> = compares.iter().map(|compare| &compare.of).collect();
+            header.questions = super::digest_of(&(keys, names))?;
+            header.shard = Some(shard);
+            cells.retain(|cell| shard.has_cell(&cell.key));
+            compares.retain(|compare| shard.has_comparison(&compare.of));
+        }
         Ok(Self {
-            header: super::header(budget.sampling(in_process), engines, &plan),
-            refusals: refusals.cloned().collect(),
+            header,
+            refusals,
             cells,
             compares,
             budget,

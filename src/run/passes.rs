@@ -2,6 +2,7 @@
 //! few clean samples.
 
 use super::resume::Done as Finished;
+use super::task::most_threads;
 use super::{Came, Done, FromWorker, Job, Performer, Scope, Tally, Task, ToWorker};
 use crate::case::{Case, Guests, first_call};
 use crate::lab::{Refused, VERY_LONG};
@@ -172,8 +173,8 @@ impl Run<'_> {
         let guests = (self.host.guests)();
         let budget = self.job.budget.clone();
         let Host { cases, engines, .. } = self.host;
-        let mut performer =
-            Performer::new(cases, engines, guests, budget, process, self.artifacts.path())?;
+        let (path, threads) = (self.artifacts.path(), most_threads(tasks));
+        let mut performer = Performer::new(cases, engines, guests, budget, process, path, threads)?;
         for task in tasks {
             if self.host.stop.asked() {
                 break;
@@ -337,16 +338,7 @@ impl Run<'_> {
             self.done.setups.insert(setup.executor.clone(), setup.clone());
             return self.sink.append(&Line::Setup(setup));
         };
-        let mut effective = BTreeMap::new();
-        for key in first.effective.keys().filter(|key| !setup.effective.contains_key(*key)) {
-            effective.insert(key.clone(), None);
-        }
-        for (key, value) in &setup.effective {
-            if first.effective.get(key) != Some(value) {
-                effective.insert(key.clone(), value.clone());
-            }
-        }
-        self.sink.append(&Line::Setup(Setup { effective, ..setup }))
+        self.sink.append(&Line::Setup(setup.since(first)))
     }
 
     fn came(&self) -> Came {

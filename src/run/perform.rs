@@ -21,8 +21,8 @@ pub struct Performer {
 }
 
 impl Performer {
-    /// A performer of some cases and engines. Shares artifacts with other processes of the run
-    /// through a private folder. Fails if the folder is not private.
+    /// A performer of some cases and engines, on up to `threads` threads. Shares artifacts with
+    /// other processes of the run through a private folder. Fails if the folder is not private.
     pub fn new(
         cases: &[Case],
         engines: &[Arc<dyn MeasuredEngine>],
@@ -30,9 +30,10 @@ impl Performer {
         budget: Budget,
         process: u32,
         artifacts: &Path,
+        threads: usize,
     ) -> Result<Self> {
         let most = cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
-        let lab = Lab::new(guests, config_for(most.min(cores())));
+        let lab = Lab::new(guests, config_for(most.min(cores()).max(threads)));
         Ok(Self {
             names: Names::new(cases, engines),
             lab: lab.sharing_artifacts(artifacts)?,

@@ -35,6 +35,8 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Pl
         engines: engines.iter().map(facts).collect(),
         works: plan.works.clone(),
         questions: String::new(),
+        shard: None,
+        merged: Vec::new(),
     }
 }
 

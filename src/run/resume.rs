@@ -78,6 +78,7 @@ pub fn goes_on(before: &Header, ours: &Header) -> bool {
         && before.sampling.in_process == ours.sampling.in_process
         && before.works == ours.works
         && before.questions == ours.questions
+        && before.shard == ours.shard
 }
 
 /// Makes a job resume the last run of a file, if it can. Returns the number of tasks that were done

@@ -38,24 +38,33 @@ impl Task {
         }
     }
 
+    /// Threads that make calls at the same time, of the subject if it is a comparison.
+    pub fn threads(&self) -> usize {
+        match self {
+            Self::Cell(cell) => cell.threads,
+            Self::Compare(of) => of.subject.threads,
+        }
+    }
+
     /// Its refusal. A failure concerns one cell; other reasons hold more widely.
     pub fn refused(&self, refused: Refused, scope: Scope) -> Refusal {
         let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
         let (engine, strategy, guest) = self.module();
-        let threads = match self {
-            Self::Cell(cell) => cell.threads,
-            Self::Compare(of) => of.subject.threads,
-        };
         Refusal {
             engine: engine.to_owned(),
             strategy: Some(strategy),
             guest: Some(guest.to_owned()),
             case: (scope != Scope::Module).then(|| self.case().to_owned()),
-            threads: (scope == Scope::Cell).then_some(threads),
+            threads: (scope == Scope::Cell).then_some(self.threads()),
             status: refused.status,
             reason: refused.reason,
         }
     }
+}
+
+/// Most threads of some tasks; 1 if there are none.
+pub(super) fn most_threads(tasks: &[Task]) -> usize {
+    tasks.iter().map(Task::threads).max().unwrap_or(1)
 }
 
 /// The scope of a refusal.

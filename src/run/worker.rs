@@ -1,5 +1,6 @@
 //! Worker processes: the messages, and the worker's side.
 
+use super::task::most_threads;
 use super::{Done, Performer, Task};
 use crate::case::{Case, Guests};
 use crate::measure::probe;
@@ -42,7 +43,9 @@ pub fn serve(
     let Some(told) = parent.hear()? else { return Ok(()) };
     let ToWorker { budget, process, probe_ns, artifacts, tasks } = told;
     probe::calibrated(probe_ns);
-    let mut performer = Performer::new(cases, engines, guests, budget, process, &artifacts)?;
+    let threads = most_threads(&tasks);
+    let mut performer =
+        Performer::new(cases, engines, guests, budget, process, &artifacts, threads)?;
     for (place, task) in tasks.iter().enumerate() {
         parent.say(&FromWorker::Begins(place))?;
         let mut gone = None;

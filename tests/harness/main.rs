@@ -11,6 +11,7 @@ mod mocked;
 mod resume;
 mod retries;
 mod sampling;
+mod shards;
 mod suites;
 mod warm;
 mod workers;

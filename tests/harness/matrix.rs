@@ -183,6 +183,36 @@ fn more_threads_than_processors_are_skipped_before_anything_is_loaded() {
     assert!(engine.journal().is_empty());
 }
 
+/// Two threads on each processor, which each make half as many calls as alone.
+#[test]
+fn more_threads_than_processors_take_turns_if_they_are_asked_for() {
+    let engine = one_strategy("turns").with_latency(Duration::from_micros(50));
+    let crowded = cores() * 2;
+    let place = Place::new(&format!("[1, {crowded}]"));
+    let all = engines([&engine]);
+    let job = |threads: &[usize]| {
+        let selection = Selection { threads: threads.to_vec(), ..Selection::default() };
+        let budget = |_| Budget { samples: 1, processes: 1, ..budget() };
+        let (cases, rows) = ([place.case().clone()], place.folder().join("no rows"));
+        Job::new(&cases, &all, &mut place.guests(), &rows, &selection, budget, true).unwrap()
+    };
+    let of = |job: &Job| job.cells.iter().map(|cell| cell.key.threads).collect::<Vec<_>>();
+    assert_eq!((of(&job(&[])), of(&job(&[1]))), (vec![1], vec![1]));
+    assert!(job(&[]).refusals.iter().any(|refusal| refusal.status == Status::Skipped));
+    let both = job(&[1, crowded]);
+    assert_eq!(of(&both), [1, crowded]);
+    assert!(both.refusals.iter().all(|refusal| refusal.status != Status::Skipped));
+    let ran = place.run(&all, both);
+    assert_eq!((ran.came.cells.measured, ran.came.failed()), (2, 0));
+    let book = ran.book();
+    let cell = place.cell(&engine, crowded).key;
+    assert!(book.is_crowded(&cell) && !book.is_crowded(&place.cell(&engine, 1).key));
+    // Each thread had its processor many times.
+    let sample = book.samples(&cell, Metric::Call)[0].0[0];
+    assert!(sample.total >= crowded as f64 * 100e6, "{sample:?}");
+    assert!(sample.slowest > 0 && sample.calls >= sample.slowest * crowded as u64);
+}
+
 #[test]
 fn guests_with_other_bytes_than_the_listed_are_not_timed() {
     let engine = one_strategy("digest");

@@ -39,7 +39,7 @@ impl Keep {
             }
         }
         let sampling = Sampling::untimed("checks", seed);
-        let none = Plan { cells: Vec::new(), refusals: Vec::new(), works: Vec::new() };
+        let none = Plan::default();
         file.append(&Line::Run(Box::new(header(sampling, &engines(), &none))))?;
         let mut lines = findings.into_iter().map(|finding| Line::Finding(Box::new(finding)));
         lines.try_for_each(|line| file.append(&line))?;

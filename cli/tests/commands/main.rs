@@ -12,6 +12,7 @@ mod fixtures;
 mod preview2;
 mod resets;
 mod run;
+mod shards;
 mod swap;
 #[cfg(feature = "systems")]
 mod systems;

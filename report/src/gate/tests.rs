@@ -44,6 +44,8 @@ fn header(commit: &str) -> Header {
         engines: BTreeMap::new(),
         works: Vec::new(),
         questions: String::new(),
+        shard: None,
+        merged: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub(super) mod checks;
 pub(super) mod comparisons;
+mod crowded;
 pub(super) mod dropping;
 pub(super) mod environment;
 pub(super) mod failed;

@@ -6,7 +6,7 @@ use crate::markdown::{Footnotes, NOTHING, Table, below, in_cell, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::tables::{Layout, Row};
 use crate::units::{self, grouped, joined};
-use touchstone_record::{Estimate, Metric};
+use touchstone_record::{CellKey, Estimate, Metric};
 
 /// A table with what it shows, its footnotes, and where it differs from what was published.
 /// `whole` is `false` where its cells stand in the tables of threads on the same page, and in the
@@ -55,7 +55,8 @@ fn brief(content: &Content<'_>, layout: &Layout) -> String {
     let rows = layout.rows.iter().filter(|row| is_published(row)).cloned().collect();
     let layout = &Layout { rows, ..layout.clone() };
     let table = table(content.matrix, layout, |executor, row| {
-        let time = time(content.matrix, executor, row);
+        let matrix = content.matrix;
+        let time = time(matrix, executor, row).or_else(|| crowded(matrix, executor, row));
         time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
     });
     let link = content.link(|page| page.tables.contains(&layout.name));
@@ -90,7 +91,11 @@ fn table(
             let published = row.published.get(across).filter(|text| !text.is_empty());
             Some(published.iter().fold(text, |text, own| format!("{text}<br>{}", theirs(own))))
         });
-        table.row(heading(row), before.into_iter().flatten().chain(cells));
+        let heading = match row.threads > matrix.book.header.machine.cores {
+            true => format!("{}{}", heading(row), label(matrix, row)),
+            false => heading(row),
+        };
+        table.row(heading, before.into_iter().flatten().chain(cells));
     }
     table.finish()
 }
@@ -113,9 +118,32 @@ pub(super) fn time(matrix: &Matrix<'_>, executor: &Executor, row: &Row) -> Optio
     if row.warm { matrix.metric(executor, &Work::from(row), Metric::WarmCall) } else { Some(fresh) }
 }
 
+/// The time of a call on more threads than processors.
+fn crowded(matrix: &Matrix<'_>, executor: &Executor, row: &Row) -> Option<Estimate> {
+    let cell = executor.cell(&row.case, &row.guest, row.threads);
+    matrix.crowded_time(&cell).filter(|_| !row.warm)
+}
+
+/// The sharing and the machine of such times, below the heading of their row.
+fn label(matrix: &Matrix<'_>, row: &Row) -> String {
+    let book = matrix.crowded_book();
+    let is_here = |cell: &CellKey| {
+        (&cell.case, &cell.guest, cell.threads) == (&row.case, &row.guest, row.threads)
+    };
+    if !book.cells.keys().any(|cell| is_here(cell) && book.is_crowded(cell)) {
+        return String::new();
+    }
+    let machine = &book.header.machine;
+    let sharing = super::crowded::sharing(row.threads, machine);
+    format!("<br>{sharing} in turns, {}", markdown(&machine.short_cpu()))
+}
+
 /// A time, or a word with its reason: no cell stays empty without one.
 fn cell(matrix: &Matrix<'_>, executor: &Executor, row: &Row, notes: &mut Footnotes) -> String {
     let cores = matrix.book.header.machine.cores;
+    if let Some(time) = crowded(matrix, executor, row) {
+        return units::time_with_interval(&time);
+    }
     let reason = match matrix.cell(executor, &Work::from(row), row.threads) {
         Cell::Timed(_) => match time(matrix, executor, row) {
             Some(time) => return units::time_with_interval(&time),

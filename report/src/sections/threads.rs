@@ -1,9 +1,10 @@
 //! Times on one and on several threads, of every executor on the guests of the overview.
 
 use super::refused;
-use crate::markdown::{Footnotes, Table, code, markdown};
+use crate::markdown::{Footnotes, NOTHING, Table, code, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::units::{count, joined, time_with_interval, times};
+use crate::usl::Law;
 use std::collections::BTreeSet;
 use touchstone_record::Status;
 
@@ -23,8 +24,8 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     let skipped = match &*skipped {
         "" => String::new(),
         numbers => format!(
-            " Rows on {numbers} threads were skipped: more threads than processors would time the \
-             scheduler."
+            " Rows on {numbers} threads were skipped here: threads would take turns on the \
+             processors."
         ),
     };
     format!(
@@ -32,7 +33,38 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
          the time of one thread while N−1 others do the same. Throughput is that of all threads \
          over that of one (N × is perfect): the median of the processes' ratios, because a process \
          has its own physical pages. Every thread is pinned to a processor of its \
-         own.{skipped}\n\n{tables}"
+         own.{skipped}\n\n{tables}{}{}",
+        laws(matrix),
+        super::crowded::section(matrix)
+    )
+}
+
+/// The fits of the Universal Scalability Law. Empty where no executor has three numbers of threads.
+fn laws(matrix: &Matrix<'_>) -> String {
+    let table = |work: &Work| {
+        let headings = ["contention σ", "coherence κ", "most throughput at"];
+        let mut table = Table::new("Executor", headings.map(str::to_owned));
+        let mut is_empty = true;
+        for executor in &matrix.executors {
+            let Some(law) = Law::fit(&matrix.throughputs(executor, work)) else { continue };
+            is_empty = false;
+            let peak = law.peak().map(|peak| format!("{peak:.0} threads"));
+            let values =
+                [Some(format!("{:.4}", law.sigma)), Some(format!("{:.5}", law.kappa)), peak];
+            table.row(code(executor), values);
+        }
+        if is_empty { String::new() } else { format!("### {}\n\n{}", work.names(), table.finish()) }
+    };
+    let tables: String = matrix.works.iter().map(table).collect();
+    if tables.is_empty() {
+        return tables;
+    }
+    format!(
+        "## Scalability (model)\n\nNot measured: parameters of the Universal Scalability Law, fitted \
+         to the throughputs above. On N threads it has N / (1 + σ(N − 1) + κN(N − 1)) times the \
+         throughput of one. σ is the share of work that is done one after the other, κ the cost of \
+         coherence between each two threads. The last column extrapolates; {NOTHING}: the fitted \
+         throughput never falls.\n\n{tables}"
     )
 }
 

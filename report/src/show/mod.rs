@@ -210,7 +210,11 @@ impl Entry<'_> {
             Self::Cell(cell) => {
                 let mut line = Line::of(cell.work());
                 line.text("executor", cell.executor().to_string());
-                line.number("threads", cell.threads.to_string());
+                let threads = match book.is_crowded(cell) {
+                    true => format!("{} on {}", cell.threads, book.header.machine.cores),
+                    false => cell.threads.to_string(),
+                };
+                line.number("threads", threads);
                 for &metric in metrics {
                     let shown = |estimate: Estimate| match metric.unit() {
                         _ if metric == Metric::Call => time_with_interval(&estimate),

@@ -15,6 +15,7 @@ mod shares;
 mod smaller;
 #[path = "../../../tests/fixtures/svg.rs"]
 mod svg;
+mod threads;
 
 use fixtures::{Run, cell, comparison, contender, executor, large_matrix, null, refusal, resets};
 use place::{DIRTY, EMPTY, Place};
