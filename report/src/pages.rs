@@ -214,3 +214,20 @@ impl Pages {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchstone_record::experiments_folder;
+
+    #[test]
+    fn every_experiment_has_a_page() {
+        let folder = experiments_folder();
+        let place = FilePath::from(folder.with_file_name("pages.toml"));
+        let pages: Pages = data::read(&place, "the pages").unwrap();
+        for Experiment { name, page, .. } in Experiment::all(folder).unwrap() {
+            let is_there = pages.pages.iter().any(|own| own.file == page);
+            assert!(is_there, "the experiment {name} names no page: '{page}'");
+        }
+    }
+}

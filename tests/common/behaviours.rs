@@ -1,9 +1,51 @@
-//! The list of behaviours, each a test for every strategy.
+//! The lists of strategies and of behaviours: each behaviour is a test for every strategy.
+
+/// The tests of every strategy. Those of a strategy that no engine supports do nothing.
+macro_rules! every_strategy {
+    () => {
+        strategies! {
+            interpreted
+            instance_reuse
+            instance_reuse_precompiled
+            instance_reuse_cow
+            instance_reuse_cow_precompiled
+            instance_reuse_resident
+            instance_reuse_resident_precompiled
+            instance_reuse_tracked
+            instance_reuse_tracked_precompiled
+            instance_reuse_gated
+            instance_reuse_gated_precompiled
+            recreate_instance
+            recreate_instance_precompiled
+            recreate_instance_cow
+            recreate_instance_cow_precompiled
+            recreate_instance_resident
+            recreate_instance_resident_precompiled
+            recreate_instance_tracked
+            recreate_instance_tracked_precompiled
+            recreate_instance_gated
+            recreate_instance_gated_precompiled
+            pooling
+            pooling_precompiled
+            pooling_cow
+            pooling_cow_precompiled
+            pooling_cow_resident
+            pooling_cow_resident_precompiled
+            pooling_tracked
+        }
+    };
+}
 
 /// One module of tests per strategy, one test per behaviour.
 macro_rules! strategies {
     ($($strategy:ident)*) => {
-        const TESTED: &[&str] = &[$(stringify!($strategy)),*];
+        #[test]
+        fn every_strategy_is_tested() {
+            let all = touchstone_executor::Strategy::all();
+            let names: Vec<_> = all.iter().map(ToString::to_string).collect();
+            assert_eq!(names, [$(stringify!($strategy)),*]);
+        }
+
         $(mod $strategy {
             fn strategy() -> touchstone_executor::Strategy {
                 stringify!($strategy).parse().unwrap()

@@ -8,10 +8,15 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// Every kind that this machine can do.
 pub(super) fn kinds(limit: usize) -> impl Iterator<Item = ResetMethod> {
-    [ResetMethod::Segments, ResetMethod::Drop].into_iter().chain(keeping(limit))
+    unlimited().chain(keeping(limit))
 }
 
-/// Those of them that keep pages.
+/// Those of them that have no limit.
+pub(super) fn unlimited() -> impl Iterator<Item = ResetMethod> {
+    [ResetMethod::Segments, ResetMethod::Drop].into_iter()
+}
+
+/// Those of them that keep pages, up to a limit.
 pub(super) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
     let kinds = [
         ResetMethod::Resident { limit },

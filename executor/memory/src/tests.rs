@@ -24,8 +24,7 @@ pub(super) fn fresh(size: usize) -> Vec<u8> {
 
 fn kinds() -> Vec<ResetMethod> {
     let limits = [1 << 20, 3 * 4096, 0];
-    let others = [ResetMethod::Segments, ResetMethod::Drop].into_iter();
-    others.chain(limits.into_iter().flat_map(test_support::keeping)).collect()
+    test_support::unlimited().chain(limits.into_iter().flat_map(test_support::keeping)).collect()
 }
 
 #[test]
