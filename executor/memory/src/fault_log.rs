@@ -9,13 +9,17 @@
 //! `kernel.perf_event_paranoid` of at most 1, or `CAP_PERFMON`. Pages that a system call pins are
 //! not noted.
 //!
+//! While a thread resets only memories that drop all pages, nobody reads its log, and each fault is
+//! one that the kernel need not note. After [`IDLE`] such resets in a row the event is stopped; the
+//! next question starts it again, and no earlier position holds then.
+//!
 //! Numbers and layouts are those of `linux/perf_event.h`. A software event with a period of 1 is
 //! never throttled (`perf_swevent_event` in `kernel/events/core.c`).
 
 use super::{host_page, process};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::cell::{Cell, RefCell};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PERF_TYPE_SOFTWARE: u32 = 1;
@@ -51,6 +55,11 @@ const DATA_TAIL: usize = 1032 / 8;
 /// Host pages of the ring behind that structure: 1,024 faults where a page has 4 KiB. After more
 /// in one call, `PAGEMAP_SCAN` is hardly slower than reading them.
 const RING: usize = 4;
+/// Resets in a row that do not need the log, after which it is stopped.
+const IDLE: u32 = 16;
+/// `_IO('$', 0)` and `_IO('$', 1)`.
+const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
+const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
 /// Bytes of an entry: a header of 8 (kind, flags, size), and the address.
 const ENTRY: u64 = 16;
 /// Bytes that the kernel may want for one fault: an entry, and a note about those that it lost.
@@ -62,16 +71,22 @@ struct Log {
     words: *const AtomicU64,
     /// Bytes of the ring, a power of two.
     size: u64,
+    /// The difference of positions to those of the kernel: whole rings. Each start of the event adds
+    /// one, so that no position from before is valid afterwards.
+    base: u64,
     /// Entries before this position may be lost.
     complete_from: Cell<u64>,
+    /// Resets in a row that did not need it.
+    idle: Cell<u32>,
     /// That it was opened in: a child of a fork has no such mapping.
     process: u64,
     /// Open as long as the kernel is to note something.
-    _event: OwnedFd,
+    event: OwnedFd,
 }
 
 thread_local! {
-    /// The log of this thread in a process, 0 before it was opened; `None` if the kernel refused.
+    /// The log of this thread in a process, 0 before it was opened and while it is stopped; `None`
+    /// if the kernel refused.
     static LOG: RefCell<(u64, Option<Log>)> = const { RefCell::new((0, None)) };
     #[cfg(test)]
     static IS_OFF: Cell<bool> = const { Cell::new(false) };
@@ -116,18 +131,43 @@ fn with<T>(work: impl FnOnce(&Log) -> T) -> Option<T> {
         if state.borrow().0 != process {
             open(&mut state.borrow_mut(), process);
         }
-        state.borrow().1.as_ref().map(work)
+        let log = state.borrow();
+        let log = log.1.as_ref()?;
+        log.idle.set(0);
+        Some(work(log))
     })
     .ok()?
 }
 
 #[cold]
 fn open(state: &mut (u64, Option<Log>), process: u64) {
-    *state = (process, Log::open(process));
+    // A child of a fork has nothing of its parent's log.
+    let old = state.1.take().filter(|log| log.process == process);
+    // Behind each position so far.
+    let base = old.as_ref().map_or(0, |log| log.head().next_multiple_of(log.size) + log.size);
+    let started = old.and_then(Log::start);
+    *state = (process, started.or_else(|| Log::open(process, base)));
+}
+
+/// Says that a reset went without the log. After several in a row, the event is stopped until
+/// somebody asks.
+pub(super) fn is_unneeded() {
+    // A thread that ends may have lost it already.
+    let _ = LOG.try_with(|state| {
+        let mut state = state.borrow_mut();
+        let (Some(process), (opened, Some(log))) = (process::number(), &*state) else { return };
+        if *opened != process {
+            return;
+        }
+        log.idle.set(log.idle.get() + 1);
+        if log.idle.get() >= IDLE && log.control(PERF_EVENT_IOC_DISABLE) {
+            state.0 = 0;
+        }
+    });
 }
 
 impl Log {
-    fn open(process: u64) -> Option<Self> {
+    fn open(process: u64, base: u64) -> Option<Self> {
         if cfg!(miri) {
             return None;
         }
@@ -159,7 +199,20 @@ impl Log {
         let words = unsafe { rustix::mm::mmap(any, length, rights, MapFlags::SHARED, &event, 0) };
         let words = words.ok()?.cast::<AtomicU64>();
         let size = (RING * host_page()) as u64;
-        Some(Self { words, size, complete_from: Cell::new(0), process, _event: event })
+        let (complete_from, idle) = (Cell::new(0), Cell::new(0));
+        Some(Self { words, size, base, complete_from, idle, process, event })
+    }
+
+    /// Starts the stopped event again; `None` if the kernel refuses.
+    fn start(mut self) -> Option<Self> {
+        self.base += self.size;
+        self.complete_from.set(self.head());
+        self.control(PERF_EVENT_IOC_ENABLE).then_some(self)
+    }
+
+    fn control(&self, request: libc::c_ulong) -> bool {
+        // SAFETY: starts or stops this event, which is ours; there is no other argument.
+        unsafe { libc::ioctl(self.event.as_raw_fd(), request, 0) == 0 }
     }
 
     #[inline]
@@ -172,15 +225,15 @@ impl Log {
 
     #[inline]
     fn head(&self) -> u64 {
-        self.word(DATA_HEAD).load(Ordering::Acquire)
+        self.base + self.word(DATA_HEAD).load(Ordering::Acquire)
     }
 
     /// Lets the kernel overwrite everything up to now, once the ring is full.
     #[inline]
     fn make_room(&self) {
-        let (head, tail) = (self.head(), self.word(DATA_TAIL));
+        let (head, tail) = (self.head() - self.base, self.word(DATA_TAIL));
         if head.wrapping_sub(tail.load(Ordering::Relaxed)) + MOST >= self.size {
-            self.complete_from.set(head);
+            self.complete_from.set(self.base + head);
         }
         tail.store(head, Ordering::Release);
     }
@@ -298,6 +351,39 @@ pub(super) mod tests {
         assert!(!ends_at(end));
         let end = position().unwrap();
         assert!(ends_at(end));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs perf_event_open")]
+    fn a_log_that_nobody_needs_is_stopped_until_somebody_asks() {
+        let Some(mut memory) = memory(200) else { return };
+        // As the kernel has it.
+        let noted = || {
+            LOG.with_borrow(|(_, log)| {
+                log.as_ref().unwrap().word(DATA_HEAD).load(Ordering::Acquire)
+            })
+        };
+        for first in [0, 60, 120] {
+            let before = position().unwrap();
+            (1..IDLE).for_each(|_| is_unneeded());
+            touch(&mut memory, first);
+            assert_eq!(pages_since(&memory, before).unwrap().0, [first]);
+            // That was a question.
+            (1..IDLE).for_each(|_| is_unneeded());
+            touch(&mut memory, first + 1);
+            assert_eq!(pages_since(&memory, before).unwrap().0, [first, first + 1]);
+            let (before, all) = (position().unwrap(), noted());
+            (0..IDLE).for_each(|_| is_unneeded());
+            (10..40).for_each(|page| touch(&mut memory, first + page));
+            assert_eq!(noted(), all);
+            // What was not noted is not taken for nothing.
+            assert!(!ends_at(before));
+            assert_eq!(pages_since(&memory, before), None);
+            let start = position().unwrap();
+            assert!(start > before && between(before, start) > 0);
+            touch(&mut memory, first + 50);
+            assert_eq!(pages_since(&memory, start).unwrap().0, [first + 50]);
+        }
     }
 
     #[test]

@@ -120,10 +120,23 @@ impl Mark {
         Some(Self { process, thread, told: TOLD.get(), faults })
     }
 
+    /// As [`now`](Self::now), by their number alone, also where the kernel keeps a log.
+    pub(super) fn counted() -> Option<Self> {
+        let (process, thread) = (process::number()?, thread());
+        Some(Self { process, thread, told: TOLD.get(), faults: Faults::Counted(count()?) })
+    }
+
+    /// `true` if it depends on the log.
+    #[inline]
+    pub(super) fn is_logged(&self) -> bool {
+        matches!(self.faults, Faults::Logged(_))
+    }
+
     /// Of the calling thread from now on. `None` in a child of a fork, and where
     /// [`note_foreign_writes`] was called since.
     pub(super) fn renewed(self) -> Option<Self> {
-        Self::now().filter(|now| (now.process, now.told) == (self.process, self.told))
+        let now = if self.is_logged() { Self::now() } else { Self::counted() };
+        now.filter(|now| (now.process, now.told) == (self.process, self.told))
     }
 
     /// `true` if it is of the calling thread, in the process that it was made in.

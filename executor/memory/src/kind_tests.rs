@@ -14,7 +14,7 @@ fn memories_by_faults() -> impl Iterator<Item = (ResetMethod, Memory)> {
 }
 
 /// Tries something with the log of page faults, and as if the kernel kept none.
-fn with_and_without_logs(test: impl Fn()) {
+fn with_and_without_logs(mut test: impl FnMut()) {
     for logs in [true, false] {
         fault_log::tests::turn_off(!logs);
         test();
@@ -29,6 +29,74 @@ pub(super) fn write(memory: &mut Memory, pages: impl IntoIterator<Item = usize>)
         assert!(at < memory.accessible());
         // SAFETY: a byte of the memory, which is borrowed mutably.
         unsafe { memory.base().add(at).write_volatile(201) };
+    }
+}
+
+/// A memory that goes by the log of page faults, beside others that drop all pages and stop it.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files and getrusage")]
+fn a_memory_beside_those_that_drop_all_pages_is_restored() {
+    let size = 512 * host_page();
+    let fresh = fresh(size);
+    with_and_without_logs(|| {
+        for kind in test_support::keeping(size) {
+            let template = MemoryTemplate::new(content(size), kind).unwrap();
+            let new = || Memory::new(Some(&template), size, size).unwrap();
+            let (mut memory, mut dropping) = (new(), new());
+            for call in 0..200 {
+                // Calls that write other pages each time, several between two of the other memory.
+                for turn in 0..call % 40 {
+                    let first = (call + turn) * 7 % 450;
+                    write(&mut dropping, first..first + 30);
+                    dropping.reset().unwrap();
+                }
+                write(&mut memory, [1, 2, call, call + 100]);
+                memory.reset().unwrap();
+                for memory in [&memory, &dropping] {
+                    // SAFETY: so many bytes of the memory, which nobody writes meanwhile.
+                    let bytes = unsafe { std::slice::from_raw_parts(memory.base(), size) };
+                    assert!(bytes == fresh, "{kind}: call {call}");
+                }
+            }
+        }
+    });
+}
+
+/// Pages of a call that are swapped out before the reset, between calls or within one.
+#[test]
+#[cfg_attr(miri, ignore = "needs mmap with files and swap space")]
+fn swapped_pages_are_restored() {
+    use super::test_support::{kinds, swap_out};
+    let size = 512 * host_page();
+    let fresh = fresh(size);
+    let mut swapped = 0;
+    with_and_without_logs(|| {
+        for limit in [8 * host_page(), size] {
+            for kind in kinds(limit) {
+                let template = MemoryTemplate::new(content(size), kind).unwrap();
+                let mut memory = Memory::new(Some(&template), size, size).unwrap();
+                for call in 0..24 {
+                    // More runs than a scan returns at once, some of them in the image.
+                    let first = if call % 3 == 0 { call } else { 0 };
+                    write(&mut memory, (first..first + 200).step_by(2));
+                    swapped += swap_out(memory.base(), size);
+                    write(&mut memory, [1, 3, call]);
+                    if call % 2 == 0 {
+                        swap_out(memory.base(), size);
+                    }
+                    memory.reset().unwrap();
+                    if call % 5 == 0 {
+                        swap_out(memory.base(), size);
+                    }
+                    // SAFETY: so many bytes of the memory, which is borrowed mutably.
+                    let bytes = unsafe { std::slice::from_raw_parts(memory.base(), size) };
+                    assert!(bytes == fresh, "{kind}, limit {limit}: call {call}");
+                }
+            }
+        }
+    });
+    if swapped == 0 {
+        eprintln!("not tested: this machine has no swap space");
     }
 }
 

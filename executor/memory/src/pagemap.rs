@@ -22,7 +22,6 @@ const REGIONS: usize = 64;
 
 /// `struct pm_scan_arg`.
 #[repr(C)]
-#[derive(Default)]
 struct ScanArguments {
     size: u64,
     flags: u64,
@@ -37,6 +36,22 @@ struct ScanArguments {
     category_anyof_mask: u64,
     return_mask: u64,
 }
+
+/// The question which pages hold something else than the file under them.
+const WRITTEN: ScanArguments = ScanArguments {
+    size: size_of::<ScanArguments>() as u64,
+    flags: 0,
+    start: 0,
+    end: 0,
+    walk_end: 0,
+    vec: 0,
+    vec_len: 0,
+    max_pages: 0,
+    category_inverted: PAGE_IS_FILE,
+    category_mask: PAGE_IS_FILE,
+    category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+    return_mask: PAGE_IS_PFNZERO,
+};
 
 /// `struct page_region`: a run of pages, by address.
 #[repr(C)]
@@ -109,18 +124,8 @@ fn further(from: u64, walked_to: u64) -> io::Result<u64> {
 /// One scan of a range: how many of the regions were filled, and the address up to which the range
 /// was looked at.
 fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> io::Result<(usize, u64)> {
-    let mut arguments = ScanArguments {
-        size: size_of::<ScanArguments>() as u64,
-        start,
-        end,
-        vec: regions.as_mut_ptr() as u64,
-        vec_len: regions.len() as u64,
-        category_inverted: PAGE_IS_FILE,
-        category_mask: PAGE_IS_FILE,
-        category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
-        return_mask: PAGE_IS_PFNZERO,
-        ..ScanArguments::default()
-    };
+    let (vec, vec_len) = (regions.as_mut_ptr() as u64, regions.len() as u64);
+    let mut arguments = ScanArguments { start, end, vec, vec_len, ..WRITTEN };
     let file = map.get()?.as_raw_fd();
     #[cfg(test)]
     super::way_back_tests::work(|work| work.scans += 1);
@@ -141,5 +146,25 @@ mod tests {
     fn a_scan_that_comes_no_further_is_an_error() {
         assert_eq!(further(8, 9).unwrap(), 9);
         assert!(further(8, 8).is_err() && further(8, 0).is_err());
+    }
+
+    /// The rule by which the kernel selects a page (`pagemap_scan_is_interesting_page` in
+    /// `fs/proc/task_mmu.c`), for every report that it can give.
+    #[test]
+    fn written_pages_are_selected_wherever_they_are() {
+        let selects = |categories: u64| {
+            let categories = categories ^ WRITTEN.category_inverted;
+            categories & WRITTEN.category_mask == WRITTEN.category_mask
+                && categories & WRITTEN.category_anyof_mask != 0
+        };
+        // Other categories, such as written since write protection, do not matter.
+        for others in [0, 1, 1 << 1, 1 << 6, 1 << 7] {
+            assert!(selects(others | PAGE_IS_PRESENT));
+            assert!(selects(others | PAGE_IS_SWAPPED));
+            assert!(selects(others | PAGE_IS_PRESENT | PAGE_IS_PFNZERO));
+            assert!(!selects(others));
+            assert!(!selects(others | PAGE_IS_FILE | PAGE_IS_PRESENT));
+            assert!(!selects(others | PAGE_IS_FILE | PAGE_IS_SWAPPED));
+        }
     }
 }

@@ -4,6 +4,7 @@
 use super::ResetMethod;
 use super::pagemap;
 use std::ops::{ControlFlow, Range};
+use std::os::unix::fs::FileExt;
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Every kind that this machine can do.
@@ -117,4 +118,18 @@ pub(super) fn write_pinned(bytes: &mut [u8]) -> bool {
     let (local, remote) = (&raw const local, &raw const remote);
     // SAFETY: both places are of this process, of so many bytes, and borrowed.
     unsafe { libc::process_vm_writev(libc::getpid(), local, 1, remote, 1, 0) == length as isize }
+}
+
+/// Has the kernel swap out what it can of a memory. Returns the number of pages that are swapped
+/// out then: none on a machine without swap space.
+pub(super) fn swap_out(base: *mut u8, size: usize) -> usize {
+    const SWAPPED: u64 = 1 << 62;
+    // SAFETY: a memory of the caller's, whose content stays.
+    unsafe { libc::madvise(base.cast(), size, libc::MADV_PAGEOUT) };
+    let page = super::host_page();
+    let mut entries = vec![0; size / page * 8];
+    let map = std::fs::File::open("/proc/self/pagemap").unwrap();
+    map.read_exact_at(&mut entries, (base.addr() / page * 8) as u64).unwrap();
+    let entries = entries.as_chunks::<8>().0.iter().map(|entry| u64::from_ne_bytes(*entry));
+    entries.filter(|entry| entry & SWAPPED != 0).count()
 }

@@ -38,7 +38,7 @@ pub(super) enum What {
     Share(Shared),
     /// Another thread uses it for a while.
     Elsewhere(Writing),
-    /// The kernel writes it for the host.
+    /// The kernel writes it for the host, and may swap it out afterwards.
     Announced {
         at: usize,
         length: usize,

@@ -1,8 +1,7 @@
 //! The steps of the model, done to memories.
 
 use super::super::mappings::tests::Others;
-use super::super::test_support::mappings;
-use super::super::test_support::most_resident;
+use super::super::test_support::{mappings, most_resident, swap_out};
 use super::super::{
     Image, Memory, MemoryPool, MemoryTemplate, PooledMemory, ResetMethod, UsedOn, fault_log,
     host_page, note_foreign_writes, writable,
@@ -273,6 +272,10 @@ impl StateMachineTest for Subject {
             What::Announced { at, length } => {
                 let place = used.writable(announced(at, length, size), size);
                 subject.file.read_exact_at(place, 0).unwrap();
+                // Without swap space, this does nothing.
+                if at % 4 == 1 {
+                    swap_out(used.base(), size);
+                }
             }
             What::Grow { .. } => {
                 let wanted = &model.slots[slot].as_ref().unwrap().bytes;

@@ -3,8 +3,8 @@
 
 use super::super::ages::Verdict;
 use super::super::faults::{self, Mark};
-use super::super::host_page;
 use super::super::rule::{Rule, Seen};
+use super::super::{fault_log, host_page};
 use super::kept::{Kept, Used};
 use crate::error::Result;
 use std::ops::Range;
@@ -39,7 +39,7 @@ impl Gate {
     /// write to them in ways that no log tells of.
     #[inline]
     pub(super) fn lend(&mut self) {
-        if self.mark.is_some() && self.lent.is_none() && faults::are_logged() {
+        if self.lent.is_none() && self.mark.is_some_and(|mark| mark.is_logged()) {
             // Without a count, the mark does not hold.
             self.lent = faults::count();
             self.mark = self.mark.filter(|_| self.lent.is_some());
@@ -230,11 +230,13 @@ impl ByFaults {
         knows_threads: bool,
     ) -> Result<bool> {
         // Before the pages are dropped: a fault in between is one too many, not one too few.
-        let now = Mark::now().filter(|_| knows_threads);
+        // By their number: a log of pages that are all dropped would be for nothing.
+        let now = Mark::counted().filter(|_| knows_threads);
         let faults = now.zip(self.gate.mark).and_then(|(now, mark)| now.faults_since(mark));
         if self.gate.is_as_lent() && faults == Some(0) {
             return Ok(true);
         }
+        fault_log::is_unneeded();
         self.gate.mark = None;
         used.memory.discard(&(0..size))?;
         self.gate.mark = now;
