@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use touchstone::record::{Check, Outcome};
+use touchstone_checks::conformance::known::Known;
 use touchstone_checks::isolation::{self, Isolation, KINDS, Verdict, jobs};
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::harness::mock::{Answer, MockEngine};
@@ -83,13 +84,17 @@ fn no_executor_leaks() {
     if engines.is_empty() {
         return;
     }
-    let found = find(&engines, Some(kinds));
+    let mut found = find(&engines, Some(kinds));
     let tally = found.tally();
-    println!("{tally:?}");
+    println!("{tally:?}, swapped out: {:?}", found.swapped);
+    // On a machine with swap space, Wasmtime's pool is known to leak.
+    found.explain(&Known::of_project().unwrap());
     for verdict in [Verdict::Leaks, Verdict::Failed, Verdict::Unproven] {
-        let reasons = found.reasons(verdict);
+        let mut reasons = found.reasons(verdict);
+        reasons.retain(|reason| reason.cause.is_none());
         assert!(reasons.is_empty(), "{verdict:?}: {reasons:#?}");
     }
+    assert!(found.swapped != Some(0), "no page was swapped out");
     assert!(tally.cells > 0 && tally.checks > 100 * tally.cells as u64 / 2);
 }
 

@@ -5,12 +5,16 @@ use super::store::Keep;
 use anyhow::Result;
 use touchstone::record::Check;
 use touchstone::terminal::{Progress, Style, Table, print};
+use touchstone_checks::conformance::known::Known;
 use touchstone_checks::isolation::{Isolation as Findings, Reason, Tally, Verdict, find, jobs};
 
 /// Checks whether a call can see state of the call before. Guests change every kind of state and
 /// look for the change in the next call.
 ///
-/// Exits with 1 when state leaks or a call failed.
+/// If the machine has 32 MiB of free swap space, guests' memories are also swapped out between a
+/// call and its reset.
+///
+/// Exits with 1 when state leaks or a call failed without a known cause.
 #[derive(Debug, clap::Args)]
 pub(super) struct Isolation {
     /// Check only names, `<executor>/<kind of state>`, that this regular expression matches
@@ -23,12 +27,12 @@ impl Isolation {
     pub(super) fn execute(self) -> Result<Ended> {
         let jobs = jobs(&touchstone_runtimes::engines(), self.filter.as_deref())?;
         let progress = Progress::new(jobs.len(), true);
-        let findings = find(&jobs, |job| progress.next(job.name()))?;
+        let mut findings = find(&jobs, |job| progress.next(job.name()))?;
         drop(progress);
+        let unexplained = findings.explain(&Known::of_project()?);
         print(&text(&findings))?;
-        let tally = findings.tally();
         self.keep.keep(Check::Isolation, 0, findings.findings())?;
-        Ok(Ended::well_if(tally.leaks + tally.failed == 0))
+        Ok(Ended::well_if(unexplained == 0))
     }
 }
 
@@ -51,20 +55,27 @@ fn text(findings: &Findings) -> String {
         [Verdict::Leaks, Verdict::Failed, Verdict::Unproven, Verdict::Refused, Verdict::Absent]
     {
         let mut notes = String::new();
-        for Reason { reason, kinds, executors } in findings.reasons(verdict) {
+        for Reason { reason, cause, kinds, executors } in findings.reasons(verdict) {
             // The table names refused kinds itself.
             let by = match verdict {
                 Verdict::Refused | Verdict::Absent => format!("{} executors", executors.len()),
                 _ => Vec::from_iter(executors).join(", "),
             };
             let kinds = Vec::from_iter(kinds).join(", ");
-            notes += &format!("  {reason}\n    {kinds}\n    {by}\n");
+            let cause = cause.map(|cause| format!("    known: {cause}\n")).unwrap_or_default();
+            notes += &format!("  {reason}\n{cause}    {kinds}\n    {by}\n");
         }
         if !notes.is_empty() {
             text += &format!("{} {}\n{notes}", verdict.mark(), verdict.what());
         }
     }
-    text + &sentence(findings.tally(), style)
+    let swapped = match findings.swapped {
+        Some(pages) => format!("{pages} pages were swapped out before a reset\n"),
+        None => "left out: swapping memories out before a reset, which needs 32 MiB of free swap \
+                 space\n"
+            .to_owned(),
+    };
+    text + &sentence(findings.tally(), style) + &swapped
 }
 
 fn sentence(tally: Tally, style: Style) -> String {

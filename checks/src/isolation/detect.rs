@@ -2,6 +2,8 @@
 //! looks, in every order of calls.
 
 use super::kinds::{Act, Ends, Kind, Spoil};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use touchstone_executor::harness::swap::{swap_out, swap_space};
 use touchstone_executor::{
     CallOptions, Error, ExportId, Instance, InterruptHandle, Limits, Module, Outcome, TrapKind,
 };
@@ -39,6 +41,8 @@ pub(super) struct Detector<'a> {
     interrupt: InterruptHandle,
     /// Number of compared observations.
     pub(super) checks: u64,
+    /// Pages of guests that were swapped out before a reset.
+    swapped: AtomicUsize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +67,14 @@ const WAYS: &[(&str, Way)] = &[
     ("on another instance, while the first is in its call", meanwhile),
     ("on a new instance, the first dropped within its call", dropped),
     ("on another instance, on another thread", elsewhere),
+    (SWAPPED, swapped),
 ];
+
+/// A way that needs swap space. As the last one, it hides no leak of another way.
+const SWAPPED: &str = "on the same instance, swapped out before its reset";
+
+/// Free swap space in bytes from which on memories are swapped out.
+const SPACE: u64 = 32 << 20;
 
 /// The most different orders, for long calls.
 const FEW_WAYS: &[(&str, Way)] = &[
@@ -98,7 +109,16 @@ impl<'a> Detector<'a> {
             .collect::<Result<Vec<_>, Error>>()?;
         let observe = export(&kind.observe)?;
         let interrupt = interrupt.clone();
-        Ok(Self { module, kind, clean: kind.clean(), observe, spoils, interrupt, checks: 0 })
+        Ok(Self {
+            module,
+            kind,
+            clean: kind.clean(),
+            observe,
+            spoils,
+            interrupt,
+            checks: 0,
+            swapped: AtomicUsize::new(0),
+        })
     }
 
     pub(super) fn detect(&mut self) -> Result<Detected, Problem> {
@@ -111,8 +131,11 @@ impl<'a> Detector<'a> {
         let mut wrong: Option<Problem> = None;
         let unproven = past(self.unproven(), &mut wrong)?.flatten();
         let ways = if self.kind.needs_deadline() { FEW_WAYS } else { WAYS };
-        for index in 0..self.spoils.len() {
-            for (words, way) in ways {
+        for (words, way) in ways {
+            if *words == SWAPPED && !can_swap() {
+                continue;
+            }
+            for index in 0..self.spoils.len() {
                 let seen = past(self.patiently(|detector| way(detector, index)), &mut wrong)?;
                 if let Some(difference) = seen.and_then(|seen| self.difference(&seen)) {
                     let export = &self.spoils[index].0.act.export;
@@ -131,6 +154,11 @@ impl<'a> Detector<'a> {
             (None, Some(problem)) => Err(problem),
             (None, None) => Ok(unproven.map_or(Detected::Clean, Detected::Unproven)),
         }
+    }
+
+    /// Number of pages that were swapped out so far.
+    pub(super) fn swapped(&self) -> u64 {
+        self.swapped.load(Ordering::Relaxed) as u64
     }
 
     /// The reason why a change is not visible without cleaning; `None` if all are.
@@ -377,6 +405,22 @@ fn dropped(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
 fn elsewhere(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
     detector.spoil(&mut *detector.instance()?, index)?;
     on_another_thread(|| detector.look(&mut *detector.instance()?))
+}
+
+/// `true` if the machine has swap space for the memory of a guest.
+pub(super) fn can_swap() -> bool {
+    swap_space() >= SPACE
+}
+
+fn swapped(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
+    let instance = &mut *detector.instance()?;
+    instance.prepare()?;
+    detector.spoil_prepared(instance, index)?;
+    let pages = instance.memory().map_or(Ok(0), swap_out);
+    let pages = pages.map_err(|error| Problem::Wrong(format!("cannot swap out: {error}")))?;
+    detector.swapped.fetch_add(pages, Ordering::Relaxed);
+    instance.finish()?;
+    detector.look(instance)
 }
 
 fn on_another_thread(look: impl FnOnce() -> Result<Seen, Problem> + Send) -> Result<Seen, Problem> {

@@ -1,6 +1,6 @@
 //! The search on every engine and strategy.
 
-use super::detect::{Detected, Detector, Problem};
+use super::detect::{Detected, Detector, Problem, can_swap};
 use super::kinds::Ends;
 use super::{EngineFound, Isolation, KINDS, Kind, Other, Row, Verdict};
 use anyhow::{Context, Result, bail};
@@ -68,7 +68,7 @@ pub fn jobs(engines: &[Arc<dyn MeasuredEngine>], filter: Option<&str>) -> Result
 pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
     let mut built = Guests::built();
     let mut guests: BTreeMap<&str, GuestModule> = BTreeMap::new();
-    let mut found = Isolation::default();
+    let mut found = Isolation { swapped: can_swap().then_some(0), ..Isolation::default() };
     for kind in KINDS.iter() {
         if jobs.iter().any(|job| job.kinds.iter().any(|wanted| wanted.name == kind.name)) {
             let guest = kind.guest(&mut built);
@@ -86,7 +86,8 @@ pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
             artifacts = Artifacts::default();
             found.engines.push(EngineFound { engine: engine.to_owned(), rows: Vec::new() });
         }
-        let row = row(job, &guests, &mut artifacts);
+        let (row, swapped) = row(job, &guests, &mut artifacts);
+        found.swapped = found.swapped.map(|pages| pages + swapped);
         let Some(EngineFound { rows, .. }) = found.engines.last_mut() else { continue };
         // Strategies with the same findings share a row.
         let alike = |known: &&mut Row| known.others == row.others && known.checks == row.checks;
@@ -98,28 +99,32 @@ pub fn find(jobs: &[Job], mut next: impl FnMut(&Job)) -> Result<Isolation> {
     Ok(found)
 }
 
-/// All kinds on one executor.
-fn row(job: &Job, guests: &BTreeMap<&str, GuestModule>, artifacts: &mut Artifacts) -> Row {
+/// All kinds on one executor, and the number of pages that were swapped out.
+fn row(job: &Job, guests: &BTreeMap<&str, GuestModule>, artifacts: &mut Artifacts) -> (Row, u64) {
     let mut row = Row { strategies: vec![job.strategy], ..Row::default() };
+    let mut swapped = 0;
     for kind in &job.kinds {
-        let (found, checks) = cell(job, kind, &guests[&*kind.name], artifacts);
+        let (found, [checks, pages]) = cell(job, kind, &guests[&*kind.name], artifacts);
         row.checks.insert(kind.name.clone(), checks);
+        swapped += pages;
         if let Some(other) = found {
             row.others.insert(kind.name.clone(), other);
         }
     }
-    row
+    (row, swapped)
 }
 
-/// One kind on one executor: the finding if not clean, and the number of checks.
+/// One kind on one executor: the finding if not clean, the number of checks, and that of pages that
+/// were swapped out.
 fn cell(
     job: &Job,
     kind: &Kind,
     guest: &GuestModule,
     artifacts: &mut Artifacts,
-) -> (Option<Other>, u64) {
+) -> (Option<Other>, [u64; 2]) {
     let Job { engine, strategy, .. } = job;
-    let other = |verdict, reason: String| (Some(Other { verdict, reason }), 0);
+    let finding = |verdict, reason: String| Some(Other { verdict, reason, cause: None });
+    let other = |verdict, reason: String| (finding(verdict, reason), [0; 2]);
     if let Support::Unsupported { reason } = engine.support_for(*strategy, guest) {
         return other(Verdict::Refused, reason);
     }
@@ -153,16 +158,16 @@ fn cell(
     };
     let found = match detector.detect() {
         Ok(Detected::Clean) => None,
-        Ok(Detected::Unproven(reason)) => Some(Other { verdict: Verdict::Unproven, reason }),
-        Ok(Detected::Leak(reason)) => Some(Other { verdict: Verdict::Leaks, reason }),
+        Ok(Detected::Unproven(reason)) => finding(Verdict::Unproven, reason),
+        Ok(Detected::Leak(reason)) => finding(Verdict::Leaks, reason),
         Err(Problem::Host(Error::LimitUnsupported { limit, .. })) => {
             return other(Verdict::Absent, format!("the engine cannot limit a call by {limit}"));
         }
         Err(problem @ (Problem::Host(_) | Problem::Wrong(_))) => {
-            Some(Other { verdict: Verdict::Failed, reason: problem.to_string() })
+            finding(Verdict::Failed, problem.to_string())
         }
     };
-    (found, detector.checks)
+    (found, [detector.checks, detector.swapped()])
 }
 
 /// The host functions of the planted guests, beside the standard ones.

@@ -1,6 +1,7 @@
 //! Results of the isolation check.
 
 use super::Kind;
+use crate::conformance::known::Known;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeMap;
 use touchstone::record::{Check, Finding, Outcome};
@@ -13,6 +14,8 @@ pub struct Isolation {
     pub kinds: Vec<&'static Kind>,
     /// Engines, in the order of the build.
     pub engines: Vec<EngineFound>,
+    /// Pages of guests that were swapped out before a reset; `None` without swap space.
+    pub swapped: Option<u64>,
 }
 
 /// Results on one engine.
@@ -38,6 +41,8 @@ pub struct Row {
 pub struct Other {
     pub verdict: Verdict,
     pub reason: String,
+    /// The cause of a leak or failure, if it is known.
+    pub cause: Option<String>,
 }
 
 /// The result for an executor and a kind.
@@ -99,7 +104,7 @@ impl Row {
             engine: engine.engine.clone(),
             strategy: Some(strategy),
             counts: BTreeMap::from([(outcome, count)]),
-            cause: None,
+            cause: self.others.get(&kind.name).and_then(|own| own.cause.clone()),
             evidence: self
                 .others
                 .get(&kind.name)
@@ -137,6 +142,8 @@ impl Row {
 #[derive(Debug, Clone)]
 pub struct Reason<'a> {
     pub reason: &'a str,
+    /// The known cause.
+    pub cause: Option<&'a str>,
     /// Kinds with this reason.
     pub kinds: IndexSet<&'a str>,
     /// Executors with this reason.
@@ -179,6 +186,29 @@ pub struct Tally {
 }
 
 impl Isolation {
+    /// Sets the causes of leaks and failures, and returns the number of those without a cause.
+    pub fn explain(&mut self, known: &Known) -> usize {
+        let mut unexplained = 0;
+        for engine in &mut self.engines {
+            for row in &mut engine.rows {
+                for (kind, other) in &mut row.others {
+                    if !matches!(other.verdict, Verdict::Leaks | Verdict::Failed) {
+                        continue;
+                    }
+                    let cause = |strategy: &Strategy| {
+                        let at = format!("isolation/{strategy}/{kind}");
+                        known.cause(&engine.engine, &at, &other.reason)
+                    };
+                    // A cause that holds for all strategies of the row.
+                    let causes: Option<Vec<_>> = row.strategies.iter().map(cause).collect();
+                    other.cause = causes.and_then(|causes| causes.into_iter().next());
+                    unexplained += usize::from(other.cause.is_none());
+                }
+            }
+        }
+        unexplained
+    }
+
     /// The records: one per executor and kind.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -204,9 +234,13 @@ impl Isolation {
             for engine in &self.engines {
                 for (row, strategy) in engine.rows.iter().flat_map(Row::each) {
                     let other = row.others.get(&kind.name).filter(|own| own.verdict == verdict);
-                    let Some(Other { reason, .. }) = other else { continue };
-                    let new =
-                        || Reason { reason, kinds: IndexSet::new(), executors: IndexSet::new() };
+                    let Some(Other { reason, cause, .. }) = other else { continue };
+                    let new = || Reason {
+                        reason,
+                        cause: cause.as_deref(),
+                        kinds: IndexSet::new(),
+                        executors: IndexSet::new(),
+                    };
                     let own = reasons.entry(reason).or_insert_with(new);
                     own.kinds.insert(&kind.name);
                     own.executors.insert(format!("{}_{strategy}", engine.engine));
