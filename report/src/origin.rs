@@ -81,6 +81,7 @@ fn of_part<'a>(records: &'a Records, part: &Part) -> [Option<&'a Header>; 2] {
     match part {
         Part::Threads => [bench, of(records.book(OVERSUBSCRIBED))],
         Part::Comparisons => [bench, of(records.peers())],
+        Part::Pairs => [bench, experiment("resets")],
         Part::Dropping => [experiment("resets"), None],
         Part::Experiment(name) => [experiment(name), None],
         Part::Check(check) => [records.checks.get(*check).map(|checked| checked.header), None],

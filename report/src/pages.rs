@@ -106,6 +106,8 @@ pub enum Part {
     Phases,
     /// Page faults, system calls, signals and sizes.
     Counts,
+    /// Touchstone's picks against their runtimes' own strategies.
+    Pairs,
     /// Executors timed in turns.
     Comparisons,
     /// Where dropping written pages is faster than restoring them.

@@ -9,6 +9,7 @@ pub(super) mod environment;
 pub(super) mod failed;
 pub(super) mod metrics;
 mod order;
+pub(super) mod pairs;
 pub(super) mod settings;
 pub(super) mod shares;
 pub(super) mod tables;
