@@ -123,6 +123,9 @@ fn mock(
                 Answer::Trap(Trap::new(TrapKind::Unreachable))
             }
             isolation::Ends::Stopped => Answer::Trap(Trap::new(TrapKind::DeadlineExceeded)),
+            isolation::Ends::Interrupted
+            | isolation::Ends::OutOfFuel
+            | isolation::Ends::Panicking => Answer::Fail("not for mocks".to_owned()),
         }
     }))
 }
