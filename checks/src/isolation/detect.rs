@@ -71,7 +71,7 @@ const WAYS: &[(&str, Way)] = &[
 ];
 
 /// A way that needs swap space. As the last one, it hides no leak of another way.
-const SWAPPED: &str = "on the same instance, swapped out before its reset";
+const SWAPPED: &str = "on the same instance, whose memory was swapped out before the reset,";
 
 /// Free swap space in bytes from which on memories are swapped out.
 const SPACE: u64 = 32 << 20;
