@@ -9,9 +9,9 @@
 //! `kernel.perf_event_paranoid` of at most 1, or `CAP_PERFMON`. Pages that a system call pins are
 //! not noted.
 //!
-//! While a thread resets only memories that drop all pages, nobody reads its log, and each fault is
-//! one that the kernel need not note. After [`IDLE`] such resets in a row the event is stopped; the
-//! next question starts it again, and no earlier position holds then.
+//! Resets that drop all pages, or more than are kept, do not need the log. After [`IDLE`] of them in
+//! a row, the event is stopped, because noting a fault takes time. The next question starts it
+//! again, and no earlier position holds then.
 //!
 //! Numbers and layouts are those of `linux/perf_event.h`. A software event with a period of 1 is
 //! never throttled (`perf_swevent_event` in `kernel/events/core.c`).
@@ -71,8 +71,8 @@ struct Log {
     words: *const AtomicU64,
     /// Bytes of the ring, a power of two.
     size: u64,
-    /// The difference of positions to those of the kernel: whole rings. Each start of the event adds
-    /// one, so that no position from before is valid afterwards.
+    /// The difference of positions to those of the kernel, whole rings. Each start of the event
+    /// adds one, so that no position from before is valid afterwards.
     base: u64,
     /// Entries before this position may be lost.
     complete_from: Cell<u64>,

@@ -126,6 +126,11 @@ impl Mark {
         Some(Self { process, thread, told: TOLD.get(), faults: Faults::Counted(count()?) })
     }
 
+    /// The same from now on by the log, for a mark that holds; `None` where the kernel keeps none.
+    pub(super) fn logged(self) -> Option<Self> {
+        Some(Self { faults: Faults::Logged(fault_log::position()?), ..self })
+    }
+
     /// `true` if it depends on the log.
     #[inline]
     pub(super) fn is_logged(&self) -> bool {

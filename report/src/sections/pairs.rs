@@ -5,7 +5,7 @@ use crate::markdown::{Table, code, details, markdown};
 use crate::matrix::{Executor, Matrix};
 use crate::races::{CALL, ratio};
 use crate::rank::Pick;
-use crate::units::{self, count};
+use crate::units::{self, count, page_size};
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Owner;
 use touchstone_record::Estimate;
@@ -121,7 +121,9 @@ fn resets<'a>(
     for of_pick in points.measured().filter(|of| of.place.executor().as_ref() == Some(pick)) {
         let place = of_pick.place.without_executor();
         let Some(judged) = ratio(points, &place, CALL, pick, own) else { continue };
-        let call = format!("resets: {}", markdown(&experiment.in_words(&place)));
+        let course = markdown(&experiment.in_words(&place.without(["pages"])));
+        let pages = place.number("pages").unwrap_or_default();
+        let call = format!("resets: {course}, {}", page_size(pages as f64));
         let times = [judged.subject_ns, judged.baseline_ns];
         pairs.push(Pair { call, pick, own, times, ratio: judged.ratio });
     }

@@ -76,7 +76,11 @@ impl Gate {
             && let Some(mark) = self.mark
             && (mark.holds() || self.add_faults(mark, used, range, kept.limit))
         {
-            return self.restore_pages(kept, used, range.end / host_page()).map(Some);
+            let seen = self.restore_pages(kept, used, range.end / host_page())?;
+            if !mark.is_logged() {
+                self.mark = self.mark.map(|mark| mark.logged().unwrap_or(mark));
+            }
+            return Ok(Some(seen));
         }
         Ok(None)
     }
@@ -144,7 +148,7 @@ impl Gate {
         hidden: usize,
     ) -> Result<Seen> {
         self.forget();
-        let seen = kept.restore_scanned(used, range, Some(&mut self.pages))?;
+        let (seen, is_full) = kept.restore_scanned(used, range, Some(&mut self.pages))?;
         if hidden > range.end {
             used.each_resident(&(range.end..hidden), |page| self.pages.push(page))?;
         }
@@ -152,8 +156,15 @@ impl Gate {
         {
             self.scans += 1;
         }
-        // After the last access to the memory: those may fault as well.
-        self.mark = Mark::now();
+        // After the last access to the memory: those may fault as well. Of a call that writes more
+        // than is kept, the log does not tell enough.
+        self.mark = match is_full {
+            true => Mark::counted(),
+            false => Mark::now(),
+        };
+        if is_full {
+            fault_log::is_unneeded();
+        }
         Ok(seen)
     }
 }

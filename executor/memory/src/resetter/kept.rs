@@ -91,13 +91,14 @@ impl Kept {
     }
 
     /// Restores the pages of a range of bytes that the kernel says were written, up to the limit,
-    /// and drops the rest. The pages that stay resident are added to `kept`.
+    /// and drops the rest. The pages that stay resident are added to `kept`. Returns `true` beside
+    /// the findings if there was a rest.
     pub(super) fn restore_scanned(
         &mut self,
         used: &mut Used<'_>,
         range: &Range<usize>,
         kept: Option<&mut Vec<usize>>,
-    ) -> Result<Seen> {
+    ) -> Result<(Seen, bool)> {
         self.ages.grow(range.end / host_page());
         let mut pass = Pass { room: self.limit, seen: Seen::default(), kept };
         let full = used.each_run(range, |used, region, pages| {
@@ -114,7 +115,7 @@ impl Kept {
             None => self.idle.clear(),
         }
         self.let_go(used)?;
-        Ok(pass.seen)
+        Ok((pass.seen, full.is_break()))
     }
 
     /// Restores a run of pages. Breaks with the first one beyond the limit.
