@@ -51,7 +51,7 @@ impl Export {
             let loaded = record::load(path)?;
             warn_of_skipped(path, &loaded.skipped);
             let own = loaded.runs.into_iter().map(|(header, lines)| Book::of(header, lines));
-            let own: Vec<Book> = own.filter(|book| has_rows(book)).collect();
+            let own: Vec<Book> = own.filter(has_rows).collect();
             ensure!(!own.is_empty(), "{} holds no cells or comparisons to export", shown(path));
             books.push(own);
         }
