@@ -3,7 +3,7 @@
 //! each process has one address layout.
 
 use crate::case::{Case, Guests};
-use crate::compare::{Judged, Verdict, judge};
+use crate::compare::{Verdict, judge};
 use crate::lab::Refused;
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
@@ -156,19 +156,20 @@ const FEWEST_PAIRS: usize = 12;
 /// The interval is looked at after each pair, so a verdict is wrong more often than one interval
 /// would be. That matters only where the true ratio is near an end of the margin.
 ///
-/// `judged` becomes the verdict on the pairs that were made. Fails if a side was refused or failed,
-/// or its process died, or could not be started.
+/// A round counts if the machine was in one state while both sides made it, whichever that is.
+///
+/// `made` gets the comparison of each pair. Fails if a side was refused or failed, or its process
+/// died, or could not be started.
 pub fn contest(
     contest: &Contest<'_>,
     mut progress: impl FnMut(u32),
-    judged: &mut Option<Judged>,
+    made: &mut Vec<Comparison>,
 ) -> Result<()> {
     let Contest { of, budget, .. } = contest;
     let probe_ns = probe::calibrate();
     // Removed when the contest is over.
     let artifacts = Scratch::new()?;
     let mut random = Random::new(budget.seed);
-    let mut all: Vec<Comparison> = Vec::new();
     for process in 0..contest.processes {
         progress(process);
         let start = |subject| Remote::start(contest, subject, probe_ns, artifacts.path());
@@ -178,12 +179,12 @@ pub fn contest(
         other.answer()?;
         let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
         let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
-        all.push(Comparison { of: of.clone(), process, rounds, noisy });
-        *judged = judge(&all, contest.margin);
+        made.push(Comparison { of: of.clone(), process, rounds, noisy });
+        let judged = judge(&*made, contest.margin);
         let is_decided = judged.is_some_and(|judged| judged.verdict != Verdict::NotEnoughData);
-        if is_decided && all.len() >= FEWEST_PAIRS {
+        if is_decided && made.len() >= FEWEST_PAIRS {
             break;
         }
     }
-    judged.map(|_| ()).context("no round was made")
+    judge(&*made, contest.margin).map(|_| ()).context("no round was made")
 }

@@ -148,7 +148,7 @@ fn counts() -> Book {
         (Metric::ArtifactBytes, 100_000.0),
     ];
     let metrics = metrics.map(|(metric, value)| (metric, one(value))).into();
-    let observations = Observations { cell, process: 0, metrics };
+    let observations = Observations { cell, process: 0, probe_ns: 0, metrics };
     let lines = vec![Line::Count(count), Line::Observations(observations)];
     Book::of(run::header(sampling, &[], &Plan::default()), lines)
 }

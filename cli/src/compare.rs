@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::case::{self, Guests};
-use touchstone::compare::{Judged, MARGIN, Verdict, of_records};
+use touchstone::compare::{Judged, MARGIN, Verdict, judge, of_records};
 use touchstone::contest::{Contest, FromSide, ToSide, contest, serve_side};
 use touchstone::plan::{Budget, check_threads, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
@@ -152,9 +152,10 @@ impl Compare {
         let pair = |process| {
             progress.next(format!("pair of processes {} of at most {processes}", process + 1));
         };
-        let mut judged = None;
-        let came = contest(&made, pair, &mut judged);
+        let mut pairs = Vec::new();
+        let came = contest(&made, pair, &mut pairs);
         drop(progress);
+        let judged = judge(&pairs, margin);
         let ended = judged.map_or(Ok(Ended::Badly), |judged| self.print(&[(name, judged)]))?;
         if made.stop.asked() {
             return Ok(Ended::Stopped);

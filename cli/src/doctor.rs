@@ -67,7 +67,11 @@ fn in_json(findings: &[Finding], watched: &[(usize, Vec<Look>)]) -> String {
     findings.chain(processors).map(|line| format!("{line}\n")).collect()
 }
 
-fn in_words(findings: &[Finding], watched: &[(usize, Vec<Look>)], time: Duration) -> String {
+pub(super) fn in_words(
+    findings: &[Finding],
+    watched: &[(usize, Vec<Look>)],
+    time: Duration,
+) -> String {
     let style = Style::of_stdout();
     let mut text = String::new();
     let widest = findings.iter().map(|found| found.name.len()).max().unwrap_or(0);

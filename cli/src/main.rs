@@ -13,6 +13,7 @@ mod export;
 mod init;
 mod inspect;
 mod list;
+mod machine;
 mod merge;
 mod peers;
 mod repeat;
@@ -21,6 +22,7 @@ mod run;
 #[cfg(feature = "systems")]
 mod serve;
 mod show;
+mod verify;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
@@ -68,6 +70,8 @@ commands! {
     cases::Cases,
     repeat::Repeat,
     doctor::Doctor,
+    machine::Machine,
+    verify::Verify,
     inspect::Inspect,
     init::Init,
 }

@@ -128,7 +128,7 @@ pub(super) fn warn(made: &Written) {
     for (path, lines) in &made.skipped {
         warn_of_skipped(path, lines);
     }
-    for warning in &made.unfinished {
+    for warning in &made.warnings {
         complain(&format!("warning: {warning}"));
     }
 }

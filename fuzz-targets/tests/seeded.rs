@@ -119,6 +119,7 @@ fn lines() -> [Line; 5] {
         Line::Observations(Observations {
             cell,
             process: 1,
+            probe_ns: 0,
             metrics: Metric::ALL.iter().map(|metric| (*metric, samples.clone())).collect(),
         }),
         Line::Refusal(Refusal {

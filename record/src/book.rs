@@ -2,7 +2,8 @@
 
 use super::{
     CellKey, Check, Comparison, Count, Estimate, Executor, Finding, Header, Line, Match, Metric,
-    Observations, PointBook, Refusal, Sample, Samples, Setup, WorkFacts, estimate, refusal,
+    Observations, PointBook, Prevailing, Refusal, Sample, Samples, Setup, WorkFacts, estimate,
+    refusal,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,11 +64,25 @@ impl Book {
                 }
             }
         }
+        book.mark_other_states();
         // A cell that failed or exceeded its budget in one process is not published at all.
         let mut cells = std::mem::take(&mut book.cells);
         cells.retain(|cell, _| book.refusal(cell).is_none());
         book.cells = cells;
         book
+    }
+
+    /// Takes samples for ones with interference whose process was in another state of the machine
+    /// than most of the run.
+    fn mark_other_states(&mut self) {
+        let states = || self.cells.values().flatten().map(|seen| seen.probe_ns);
+        let low = Prevailing::of(states().filter(|ns| *ns > 0)).low;
+        for seen in self.cells.values_mut().flatten() {
+            if seen.probe_ns > 0 && !Prevailing::is_in(seen.probe_ns, low) {
+                let samples = seen.metrics.values_mut().flat_map(|samples| &mut samples.0);
+                samples.for_each(|sample| sample.clean = false);
+            }
+        }
     }
 
     /// The estimate of a metric of a cell; `None` if it was not measured. A metric that is

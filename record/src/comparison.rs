@@ -24,6 +24,8 @@ pub enum Purpose {
     Peers,
     /// The price of a deadline.
     Deadline,
+    /// One of the ratios that `touchstone machine` gives of every machine.
+    Machine,
     /// Requested on the command line.
     Asked,
 }

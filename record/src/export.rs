@@ -294,7 +294,7 @@ mod tests {
             let sample = |n: u32| Sample { calls: 10, ..Sample::single(f64::from(1000 + n)) };
             let samples = Samples((0..6).map(sample).collect());
             let metrics = BTreeMap::from([(Metric::Call, samples)]);
-            Line::Observations(Observations { cell: cell.clone(), process, metrics })
+            Line::Observations(Observations { cell: cell.clone(), process, probe_ns: 0, metrics })
         };
         let mut header = Header::default();
         header.machine.cores = 1;

@@ -1,7 +1,7 @@
 //! The header of a run: the origin of its numbers.
 
-use super::Shard;
 use super::end::hex;
+use super::{Shard, State};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -30,6 +30,9 @@ pub struct Header {
     /// they depend on. An interrupted run continues only with the same ones. Empty for other runs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub questions: String,
+    /// The machine's state before the run, where it was examined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
     /// The part of a larger run that this one is. [`questions`](Self::questions) is then the digest
     /// of the whole selection.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,14 +28,17 @@ mod holder;
 mod line;
 mod merge;
 mod metric;
+pub mod packed;
 mod point;
 mod preference;
 mod refusal;
 mod sample;
 mod shard;
+mod state;
 mod store;
 mod stream;
 pub mod terminal;
+pub mod verify;
 
 pub use book::Book;
 pub use check::{MOST_PROCESSES, MOST_WORKS};
@@ -58,6 +61,7 @@ pub use preference::preference;
 pub use refusal::{Refusal, Refusals, Status, worst};
 pub use sample::{Sample, Samples};
 pub use shard::Shard;
+pub use state::{Prevailing, State};
 pub use store::{
     BENCH, CHECKS, COUNTS, Loaded, OVERSUBSCRIBED, PEERS, RecordFile, Run, SWAPS, Sink, Skipped,
     default_path, load, newest, output_path,

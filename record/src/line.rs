@@ -155,6 +155,10 @@ pub struct Observations {
     pub cell: CellKey,
     /// Number of the process within the run, from 0.
     pub process: u32,
+    /// Shortest interference probe of the state in which its clean samples were taken, ns; 0 if
+    /// unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub probe_ns: u64,
     pub metrics: BTreeMap<Metric, Samples>,
 }
 
@@ -168,6 +172,11 @@ pub struct Count {
     pub metrics: BTreeMap<Metric, u64>,
     /// The engines that counted, all with the same result.
     pub counted_by: Vec<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 pub(crate) fn one() -> usize {

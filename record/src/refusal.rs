@@ -219,7 +219,12 @@ pub(super) mod tests {
             let samples = Samples(vec![Sample::single(1.0); 8]);
             let seen = (0..count).map(|case| {
                 let metrics = BTreeMap::from([(Metric::Call, samples.clone())]);
-                Line::Observations(Observations { cell: cell(case, 1), process: 0, metrics })
+                Line::Observations(Observations {
+                    cell: cell(case, 1),
+                    process: 0,
+                    probe_ns: 0,
+                    metrics,
+                })
             });
             let all = (0..count)
                 .map(|case| Line::Refusal(refusal(&cell(case + count / 2, 1), 15, Status::Failed)));

@@ -4,6 +4,7 @@ use super::check::Names;
 use super::end::Above;
 use super::{Book, End, Header, Line};
 use crate::files::{self, FilePath, read_whole, without_mark};
+use crate::packed::unpacked;
 use crate::terminal::complain;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -108,19 +109,26 @@ pub struct Skipped {
 /// Longest reason for skipping a line, characters: it may quote the line.
 const REASON: usize = 300;
 
-/// Reads a record file. [Hostile](touchstone_executor::guest::text::is_hostile) characters of texts
-/// are replaced. A damaged line (cut off by a kill, written by another version, edited by hand) is
+/// Reads a record file, which may be packed.
+/// [Hostile](touchstone_executor::guest::text::is_hostile) characters of texts are replaced. A
+/// damaged line (cut off by a kill, written by another version, edited by hand) is
 /// skipped and reported.
 /// Fails when the file is missing or cannot be read.
 pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
     let path = path.into();
-    let content = read_whole(&path)
+    let content = read_whole(&path).and_then(unpacked);
+    let content = content
         .with_context(|| format!("cannot read records from {path}; `make bench` makes them"))?;
+    Ok(read(&content))
+}
+
+/// Reads the content of a record file, as [`load`] does.
+pub(crate) fn read(content: &[u8]) -> Loaded {
     let mut loaded = Loaded::default();
     // `true` while lines belong to a header that was believed.
     let mut is_ours = false;
     let mut names = Names::default();
-    for (index, bytes) in without_mark(&content).split(|byte| *byte == b'\n').enumerate() {
+    for (index, bytes) in without_mark(content).split(|byte| *byte == b'\n').enumerate() {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
@@ -159,7 +167,7 @@ pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
         is_ours &= !is_header;
         loaded.skipped.push(Skipped { line: index + 1, reason });
     }
-    Ok(loaded)
+    loaded
 }
 
 fn reason_of(error: &anyhow::Error) -> String {
@@ -297,7 +305,8 @@ impl RecordFile {
         self.path.path()
     }
 
-    /// Ends complete records with an end line, and puts them in the place of those that they replace.
+    /// Ends complete records with an end line, and puts them in the place of those that they
+    /// replace.
     /// Fails when the file cannot be written to the disk or renamed.
     pub fn finish(mut self) -> Result<()> {
         self.end()?;

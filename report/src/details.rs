@@ -1,8 +1,8 @@
 //! The detailed pages: parts and tables, as the data file of the pages divides them.
 
 use super::sections::{
-    checks, comparisons, dropping, environment, failed, metrics, pairs, settings, shares, tables,
-    threads,
+    checks, comparisons, dropping, environment, failed, machines, metrics, pairs, settings, shares,
+    tables, threads,
 };
 use super::{Content, charts, experiment, origin};
 use crate::pages::{Page, Part};
@@ -47,6 +47,7 @@ fn part(content: &Content<'_>, part: &Part) -> String {
         Part::Counts => metrics::kernel(matrix),
         Part::Pairs => pairs::section(content),
         Part::Comparisons => comparisons::section(records),
+        Part::Machines => machines::section(records),
         Part::Dropping => dropping::section(records),
         Part::Check(check) => checks::section(&records.checks, *check),
         Part::Experiment(name) => {

@@ -11,6 +11,7 @@ mod details;
 mod experiment;
 pub mod gate;
 mod html;
+mod machines;
 mod markdown;
 mod matrix;
 mod origin;
@@ -27,6 +28,7 @@ pub mod usl;
 
 use anyhow::{Context, Result, bail, ensure};
 use checks::Checks;
+use machines::{Call, Machine};
 use matrix::Matrix;
 use pages::{Pages, Part};
 use rank::Noise;
@@ -105,8 +107,9 @@ pub struct Written {
     pub older_runs: usize,
     /// The record files that were read, each with the lines that could not be.
     pub skipped: Vec<(PathBuf, Vec<Skipped>)>,
-    /// Warnings about files whose newest run lacks its end line.
-    pub unfinished: Vec<String>,
+    /// Warnings about files whose newest run lacks its end line, and files of machines that were
+    /// left out.
+    pub warnings: Vec<String>,
 }
 
 /// Makes the page and the charts.
@@ -167,15 +170,16 @@ struct Records {
     older_runs: usize,
     /// The lines that could not be read, of the benchmarks' file first.
     skipped: Vec<(PathBuf, Vec<Skipped>)>,
-    unfinished: Vec<String>,
+    warnings: Vec<String>,
+    machines: Vec<Machine>,
 }
 
 impl Records {
     fn read(records: &FilePath, experiments: Vec<Experiment>) -> Result<Self> {
-        let (mut skipped, mut unfinished) = (Vec::new(), Vec::new());
+        let (mut skipped, mut warnings) = (Vec::new(), Vec::new());
         let mut read = |path: &FilePath| -> Result<Loaded> {
             let mut loaded = record::load(path)?;
-            unfinished.extend(loaded.unfinished(path.path()));
+            warnings.extend(loaded.unfinished(path.path()));
             skipped.push((path.path().to_owned(), std::mem::take(&mut loaded.skipped)));
             Ok(loaded)
         };
@@ -202,7 +206,22 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        Ok(Self { bench, noise, experiments, books, checks, older_runs, skipped, unfinished })
+        let (mut machines, refused) = machines::load(&records.beside("machines")?);
+        warnings.extend(refused);
+        let calls: Vec<&Call> = machines.iter().flat_map(|own| own.ratios.keys()).collect();
+        let own = books.get(PEERS).and_then(|peers| machines::of_peers(peers, &calls));
+        machines.splice(..0, own);
+        Ok(Self {
+            bench,
+            noise,
+            experiments,
+            books,
+            checks,
+            older_runs,
+            skipped,
+            warnings,
+            machines,
+        })
     }
 
     fn book(&self, file: &str) -> Option<&Book> {
@@ -291,7 +310,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         comparisons: books.into_iter().flatten().map(|book| book.comparisons.len()).sum(),
         older_runs: records.older_runs,
         skipped: records.skipped,
-        unfinished: records.unfinished,
+        warnings: records.warnings,
     };
     Ok((files, report))
 }

@@ -47,6 +47,9 @@ pub(super) fn other_builds(records: &Records) -> Vec<String> {
 /// The runs that a page shows: date, commit, and the machine where it is not that of the
 /// benchmarks.
 pub(super) fn of_page(records: &Records, page: &Page) -> String {
+    if page.parts == [Part::Machines] {
+        return "Runs of several machines, which the table names".to_owned();
+    }
     let own = &records.bench.header;
     let mut headers: Vec<&Header> = Vec::new();
     let parts = page.parts.iter().flat_map(|part| of_part(records, part)).flatten();

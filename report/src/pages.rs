@@ -110,6 +110,8 @@ pub enum Part {
     Pairs,
     /// Executors timed in turns.
     Comparisons,
+    /// The same ratios on other machines.
+    Machines,
     /// Where dropping written pages is faster than restoring them.
     Dropping,
     /// Machine, versions, guests and sampling.

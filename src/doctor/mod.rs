@@ -3,7 +3,8 @@
 mod limits;
 mod machine;
 
-use crate::measure::probe::Look;
+use crate::measure::probe::{Look, state};
+use crate::record::State;
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -82,10 +83,16 @@ pub fn load() -> Option<f64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-fn steal(before: Ticks, after: Ticks) -> Finding {
+/// The share of the time between two readings that the hypervisor gave to other machines, %;
+/// `None` if the kernel does not report it.
+pub fn stolen(before: Ticks, after: Ticks) -> Option<f64> {
     let all = after.all.saturating_sub(before.all);
     let stolen = after.stolen.saturating_sub(before.stolen);
-    let share = (all > 0).then(|| stolen as f64 * 100.0 / all as f64);
+    (all > 0).then(|| stolen as f64 * 100.0 / all as f64)
+}
+
+fn steal(before: Ticks, after: Ticks) -> Finding {
+    let share = stolen(before, after);
     let advice = "the hypervisor runs other machines on these processors: use a dedicated machine";
     Finding::new("steal", share, ("unknown", "mount /proc"), |share| {
         (format!("{share:.1} % of the time"), (share >= 1.0).then_some(advice))
@@ -93,13 +100,21 @@ fn steal(before: Ticks, after: Ticks) -> Finding {
 }
 
 fn neighbours(looks: &[(usize, Vec<Look>)]) -> Finding {
-    let all = || looks.iter().flat_map(|(_, looks)| looks);
-    let (count, clean) = (all().count(), all().filter(|look| look.clean).count());
-    let share = clean as f64 * 100.0 / count.max(1) as f64;
-    let advice = "something else uses the same cores: end other programs, or use a machine with \
-                  whole cores; runs take longer, because samples are repeated";
-    Finding::new("noisy neighbours", Some(share), ("", ""), |share| {
-        (format!("{share:.0} % of the probes are clean"), (share < 90.0).then_some(advice))
+    let State { clean, prevailing, slowdown, .. } = state(looks, None, None);
+    let steady = "something else always uses the same cores: ratios in turns hold, times are of this \
+                  state; for others use a machine with whole cores";
+    let changing = "something else uses the same cores now and then: end other programs, or use a \
+                    machine with whole cores; runs take longer, because samples are repeated";
+    Finding::new("noisy neighbours", Some(()), ("", ""), |()| {
+        let value = format!("{clean:.0} % of the probes are clean");
+        let is_steady = prevailing >= 90.0;
+        match clean >= 90.0 {
+            true => (value, None),
+            false => (
+                format!("{value}; {prevailing:.0} % are in one state, {slowdown:.2} times as long"),
+                Some(if is_steady { steady } else { changing }),
+            ),
+        }
     })
 }
 
@@ -120,7 +135,7 @@ mod tests {
 
     #[test]
     fn neighbours_are_seen_by_the_probes() {
-        let look = |clean| Look { at: Duration::ZERO, ns: 1, clean };
+        let look = |clean| Look { at: Duration::ZERO, ns: if clean { 10 } else { 20 }, clean };
         let of = |looks: &[bool]| neighbours(&[(0, looks.iter().copied().map(look).collect())]);
         assert_eq!(of(&[true, true]).verdict, Verdict::Good);
         assert_eq!(of(&[true, false]).verdict, Verdict::Warning);

@@ -73,6 +73,7 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
+    use super::super::probe::Probes;
     use super::*;
 
     const ROUND: Duration = Duration::from_millis(1);
@@ -82,7 +83,7 @@ mod tests {
     }
 
     fn round(clean: bool) -> Round {
-        Round { threads: vec![(10, 100_000)], clean }
+        Round { threads: vec![(10, 100_000)], clean, probes: Probes::NONE }
     }
 
     fn clean(samples: &Samples) -> Vec<bool> {
@@ -154,10 +155,10 @@ mod tests {
     fn lost_rounds_do_not_count_and_short_ones_drop_all() {
         let mut collector = collector(Duration::ZERO, Duration::MAX);
         collector.add(round(true), ROUND);
-        let apart = Round { threads: vec![(10, 100_000), (1, 100_000)], clean: true };
+        let apart = Round { threads: vec![(10, 100_000), (1, 100_000)], ..round(true) };
         assert!(collector.add(apart, ROUND));
         assert_eq!(collector.samples(), 1);
-        let short = Round { threads: vec![(10, 10)], clean: true };
+        let short = Round { threads: vec![(10, 10)], ..round(true) };
         assert!(!collector.add(short, ROUND));
         assert_eq!(collector.samples(), 0);
     }

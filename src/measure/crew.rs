@@ -1,7 +1,7 @@
 //! Threads that make rounds together.
 
 use super::pin::{Pinned, processors};
-use super::probe;
+use super::probe::{self, Probed, Probes};
 use super::round::{LONG, are_long};
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
@@ -57,6 +57,7 @@ struct Turn {
     ns: u64,
     /// `true` if the probes were clean.
     clean: bool,
+    probes: Probes,
     used: Usage,
 }
 
@@ -136,8 +137,13 @@ impl Crew {
             }
         }
         let turns = self.gather()?;
-        let clean = turns.iter().all(|turn| turn.clean) && self.are_alone(&turns);
-        Ok(Round { threads: turns.iter().map(|turn| (turn.calls, turn.ns)).collect(), clean })
+        let is_alone = self.are_alone(&turns);
+        let probes = turns.iter().fold(Probes::NONE, |all, turn| all.and(turn.probes));
+        Ok(Round {
+            threads: turns.iter().map(|turn| (turn.calls, turn.ns)).collect(),
+            clean: turns.iter().all(|turn| turn.clean) && is_alone,
+            probes: if is_alone { probes } else { Probes::APART },
+        })
     }
 
     /// `true` if there are more threads than processors.
@@ -283,8 +289,8 @@ struct Place {
     /// Processors to which it may move.
     spare: Vec<usize>,
     pinned: Option<Pinned>,
-    /// Time of the last clean probe.
-    probed: Option<Instant>,
+    /// The last probe, and when it was made.
+    probed: Option<(Instant, Probed)>,
 }
 
 /// A probe this recent holds for the next round too.
@@ -298,17 +304,23 @@ impl Place {
         Ok(())
     }
 
-    /// `true` if the processor is clean now.
-    fn is_clean(&mut self) -> bool {
-        self.probed = probe::is_clean().then(Instant::now);
-        self.probed.is_some()
+    /// Probes the processor.
+    fn probe(&mut self) -> Probed {
+        let probed = probe::probe();
+        self.probed = Some((Instant::now(), probed));
+        probed
     }
 
-    /// Pins the thread, if possible to a clean processor. Returns `true` if it is clean.
-    fn settle(&mut self) -> Result<bool> {
+    /// Pins the thread, if possible to a clean processor. Returns the last probe.
+    fn settle(&mut self) -> Result<Probed> {
         self.pin()?;
-        if self.probed.is_some_and(|at| at.elapsed() < RECENT) || self.is_clean() {
-            return Ok(true);
+        let is_recent = |(at, probed): &(Instant, Probed)| probed.clean && at.elapsed() < RECENT;
+        let mut probed = match self.probed.filter(is_recent) {
+            Some((_, probed)) => probed,
+            None => self.probe(),
+        };
+        if probed.clean {
+            return Ok(probed);
         }
         for processor in self.spare.clone() {
             if processor == self.processor {
@@ -318,11 +330,12 @@ impl Place {
             self.pinned = None;
             self.pinned = Some(Pinned::to(processor)?);
             self.processor = processor;
-            if self.is_clean() {
-                return Ok(true);
+            probed = self.probe();
+            if probed.clean {
+                break;
             }
         }
-        Ok(false)
+        Ok(probed)
     }
 }
 
@@ -337,7 +350,8 @@ fn serve(
     let made = place.settle().and_then(|_| make());
     let mut work = match made {
         Ok(work) => {
-            let ready = Turn { calls: work.period(), ns: 0, clean: true, used: Usage::default() };
+            let (probes, used) = (Probes::NONE, Usage::default());
+            let ready = Turn { calls: work.period(), ns: 0, clean: true, probes, used };
             if done.send((index, Ok(ready))).is_err() {
                 return;
             }
@@ -365,13 +379,16 @@ fn turn(
     start: &StartingLine,
 ) -> Result<Turn> {
     // A failed thread must not leave the others waiting at the starting line.
-    let ready = if plan.probes { place.settle() } else { place.pin().map(|()| true) };
-    let before = ready.and_then(|clean| {
+    let ready = match plan.probes {
+        true => place.settle().map(Some),
+        false => place.pin().map(|()| None),
+    };
+    let before = ready.and_then(|probed| {
         let began = Instant::now();
         while plan.settles && began.elapsed() < SETTLED_IN {
             work.time(1)?;
         }
-        Ok(clean)
+        Ok(probed)
     });
     start.wait();
     let before = before?;
@@ -384,15 +401,19 @@ fn turn(
         calls += batch;
     }
     // Without probes, every round is clean.
-    let Some(earlier) = used_before else {
-        return Ok(Turn { calls, ns: took.as_nanos() as u64, clean: true, used: Usage::default() });
+    let ns = took.as_nanos() as u64;
+    let (Some(before), Some(earlier)) = (before, used_before) else {
+        let (probes, used) = (Probes::NONE, Usage::default());
+        return Ok(Turn { calls, ns, clean: true, probes, used });
     };
     let now = usage();
     let used = Usage {
         ran: now.ran.saturating_sub(earlier.ran),
         waited: now.waited.saturating_sub(earlier.waited),
     };
-    Ok(Turn { calls, ns: took.as_nanos() as u64, clean: place.is_clean() && before, used })
+    let after = place.probe();
+    let probes = Probes::of(before.ns).and(Probes::of(after.ns));
+    Ok(Turn { calls, ns, clean: before.clean && after.clean, probes, used })
 }
 
 /// The time that this thread has had a processor and has waited for one. 0 if the kernel does not

@@ -1,6 +1,7 @@
 //! The use of a round: a sample, or one to repeat.
 
 use super::Round;
+use super::probe::Probes;
 use std::time::{Duration, Instant};
 
 /// Allowed lost rounds per planned one.
@@ -54,7 +55,7 @@ impl Judge {
             if self.lost.0 <= self.lost.1 || self.began.elapsed() < BUSY {
                 return if kept_up { Use::PlanAgain } else { Use::Again };
             }
-            round.clean = false;
+            (round.clean, round.probes) = (false, Probes::APART);
         }
         if round.clean || !self.retry.allows(took) { Use::Sample } else { Use::Again }
     }

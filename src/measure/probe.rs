@@ -3,13 +3,19 @@
 //! On rented machines a processor is often one of two hardware threads of a core, and the other
 //! belongs to another tenant. Pure computation is hardly affected, but the threads share the branch
 //! predictor: code with many branches takes 1.5 to 2 times as long, for seconds at a time. The
-//! probe is code that consists of branches, timed before and after each measurement. The
-//! measurement is clean if the probe ran at full speed both times. The measured time never decides,
-//! so leaving samples out favours no executor.
+//! probe is code that consists of branches, timed before and after each measurement. A machine
+//! whose neighbour is always busy has no other state, so the measurement is clean if the probe ran
+//! as it did in most of the run ([`Prevailing`]) both times. The measured time never decides, so leaving
+//! samples out favours no executor.
+//!
+//! A ratio of two sides in turns asks for less: the probes of both sides have to be alike
+//! ([`Probes`]), in whatever state the machine is.
 
 use super::pin::{Pinned, processors};
 use crate::plan::cores;
+use crate::record::{Prevailing, State};
 use anyhow::{Result, anyhow};
+use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -23,43 +29,110 @@ const LEARNED_IN: usize = 40;
 /// Passes that are timed together, and their repetitions. An interruption slows only one of these.
 const TOGETHER: usize = 8;
 const TIMES: usize = 3;
-/// Interference begins at this multiple of the shortest time, in hundredths.
-const SHARED: u64 = 135;
-
-/// Shortest time of the passes in this process so far, ns.
+/// Shortest time of the prevailing state in this process, ns; 0 before a calibration.
+static PREVAILING: AtomicU64 = AtomicU64::new(0);
+/// Shortest time of the passes in this process so far, ns: the reference without a calibration.
 static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// `true` if nothing else uses this core now, judged by the shortest time so far. Takes about 70
-/// µs.
+/// The result of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Probed {
+    pub(super) ns: u64,
+    /// `true` if it took as long as in the prevailing state.
+    pub(super) clean: bool,
+}
+
+/// Probes this core, which takes about 70 µs.
+pub(super) fn probe() -> Probed {
+    let ns = passes();
+    Probed { ns, clean: judge(ns) }
+}
+
+/// `true` if this core is in the prevailing state of the machine. Takes about 70 µs.
 pub fn is_clean() -> bool {
-    judge(passes())
+    probe().clean
 }
 
-/// Duration of [`calibrate`].
+/// Duration of the first probes of a [`Calibration`], and of later ones.
 const CALIBRATION: Duration = Duration::from_millis(500);
+const AGAIN: Duration = Duration::from_millis(60);
 
-/// Measures the probe on a clean core for half a second, and returns its shortest time, ns. The
-/// first samples of a process need this reference.
-pub fn calibrate() -> u64 {
-    let started = Instant::now();
-    while started.elapsed() < CALIBRATION {
-        judge(passes());
+/// Probes from the whole of a run so far, of which its prevailing state follows. A run probes again
+/// before each of its processes, so that the state is that of the run, not of its beginning.
+#[derive(Debug, Default)]
+pub struct Calibration(Vec<u64>);
+
+impl Calibration {
+    /// Probes, and returns the shortest time of the prevailing state, ns, which processes need as a
+    /// reference.
+    pub fn reference(&mut self) -> u64 {
+        let time = if self.0.is_empty() { CALIBRATION } else { AGAIN };
+        let started = Instant::now();
+        while started.elapsed() < time {
+            self.0.push(passes());
+        }
+        Prevailing::of(self.0.iter().copied()).low
     }
-    SHORTEST.load(Ordering::Relaxed)
 }
 
-/// Uses the calibration of another process of the same program.
-pub fn calibrated(shortest: u64) {
-    SHORTEST.fetch_min(shortest, Ordering::Relaxed);
+/// The reference of a [`Calibration`] of half a second.
+pub fn calibrate() -> u64 {
+    Calibration::default().reference()
+}
+
+/// Uses the reference of a [`Calibration`], of this process or another one of the same program. The
+/// first one of a process holds: its samples are judged by one state.
+pub fn calibrated(reference: u64) {
+    let _ = PREVAILING.compare_exchange(0, reference, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 fn judge(took: u64) -> bool {
-    let shortest = SHORTEST.fetch_min(took, Ordering::Relaxed).min(took);
-    is_alone(took, shortest)
+    match PREVAILING.load(Ordering::Relaxed) {
+        0 => Prevailing::is_alike(took, SHORTEST.fetch_min(took, Ordering::Relaxed).min(took)),
+        low => Prevailing::is_in(took, low),
+    }
 }
 
-fn is_alone(took: u64, shortest: u64) -> bool {
-    took.saturating_mul(100) < shortest.saturating_mul(SHARED)
+/// The shortest and the longest probe of a round or of several, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probes(u64, u64);
+
+impl Probes {
+    /// Without a probe, which is like any other.
+    pub const NONE: Self = Self(u64::MAX, 0);
+    /// A machine that did something else in between: like no other probe.
+    pub const APART: Self = Self(0, u64::MAX);
+
+    pub fn of(ns: u64) -> Self {
+        Self(ns, ns)
+    }
+
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0.min(other.0), self.1.max(other.1))
+    }
+
+    /// `true` if the machine was in one state in all of them.
+    pub fn are_alike(self) -> bool {
+        self.1 == 0 || Prevailing::is_alike(self.1, self.0)
+    }
+}
+
+/// The state of the machine from probes of all processors, the share of time that the hypervisor
+/// gave to others, %, and the load.
+pub fn state(looks: &[(usize, Vec<Look>)], steal: Option<f64>, load: Option<f64>) -> State {
+    let times = || looks.iter().flat_map(|(_, looks)| looks).map(|look| look.ns);
+    let Prevailing { low, share } = Prevailing::of(times());
+    let shortest = times().min().unwrap_or(0);
+    let (all, clean) = (times().count(), times().filter(|ns| Prevailing::is_alike(*ns, shortest)));
+    let percent = |share: f64| (share * 1000.0).round() / 10.0;
+    State {
+        clean: percent(clean.count() as f64 / all.max(1) as f64),
+        prevailing: percent(share),
+        slowdown: (low as f64 * 100.0 / shortest.max(1) as f64).round() / 100.0,
+        steal: steal.map(|steal| (steal * 10.0).round() / 10.0),
+        load,
+    }
 }
 
 fn passes() -> u64 {
@@ -136,7 +209,7 @@ pub struct Look {
     pub at: Duration,
     /// Time of the probe (eight passes), ns.
     pub ns: u64,
-    /// `true` if it was clean.
+    /// `true` if nothing else used the core: the probe was like the shortest one.
     pub clean: bool,
 }
 
@@ -162,7 +235,7 @@ pub fn watch(time: Duration) -> Result<Vec<(usize, Vec<Look>)>> {
     // By now the shortest is known.
     let shortest = looks.iter().flat_map(|(_, looks)| looks).map(|look| look.ns).min();
     for look in looks.iter_mut().flat_map(|(_, looks)| looks) {
-        look.clean = shortest.is_some_and(|shortest| is_alone(look.ns, shortest));
+        look.clean = shortest.is_some_and(|shortest| Prevailing::is_alike(look.ns, shortest));
     }
     Ok(looks)
 }
@@ -172,13 +245,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_much_longer_than_the_shortest_is_not_clean() {
+    fn a_probe_is_judged_by_the_prevailing_state() {
         // Far below the time of passes, so that other probes change nothing.
-        assert!(judge(10));
-        assert!(judge(13));
-        assert!(!judge(14));
-        assert!(judge(5));
-        assert!(!judge(10));
+        assert!(judge(10) && judge(13) && !judge(14) && judge(5) && !judge(10));
+        // A neighbour that is always there. The first reference holds.
+        calibrated(10);
+        calibrated(5);
+        assert!(judge(10) && judge(13) && !judge(14) && !judge(5));
+        PREVAILING.store(0, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn probes_are_alike_in_any_steady_state() {
+        let alike = |all: &[u64]| {
+            all.iter().fold(Probes::NONE, |all, ns| all.and(Probes::of(*ns))).are_alike()
+        };
+        assert!(alike(&[]) && alike(&[70]) && alike(&[100, 134]) && alike(&[1000, 1340]));
+        assert!(!alike(&[100, 135]) && !alike(&[1000, 100]));
+        assert!(!Probes::of(5).and(Probes::APART).are_alike());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A round of a crew: its plan and its result.
 
+use super::probe::Probes;
 use crate::plan::FEWEST_CALLS_US;
 use crate::record::Sample;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,8 @@ pub struct Round {
     pub threads: Vec<(u64, u64)>,
     /// `true` if the probe was clean before and after on every thread's processor.
     pub clean: bool,
+    /// These probes.
+    pub probes: Probes,
 }
 
 impl Round {
@@ -182,7 +185,11 @@ mod tests {
 
     #[test]
     fn a_round_counts_only_if_the_others_made_progress() {
-        let round = |threads: &[(u64, u64)]| Round { threads: threads.into(), clean: true };
+        let round = |threads: &[(u64, u64)]| Round {
+            threads: threads.into(),
+            clean: true,
+            probes: Probes::NONE,
+        };
         assert!(round(&[(10, 1000)]).others_kept_up());
         assert!(round(&[(10, 1000), (5, 1000)]).others_kept_up());
         assert!(!round(&[(10, 1000), (4, 1000)]).others_kept_up());

@@ -1,7 +1,8 @@
 //! Sides that are timed in turns. A slow phase of the machine affects all of them, so ratios hold
-//! even where times do not.
+//! even where times do not: a round counts if the probes of all its sides are alike.
 
 use super::judge::{Judge, Use};
+use super::probe::Probes;
 use super::{Crew, Round, RoundPlan};
 use crate::plan::{Budget, Random, shuffled};
 use anyhow::Result;
@@ -25,7 +26,7 @@ impl Side for Crew {
 }
 
 /// Times per call of subject and baseline in each round, ns, and the indices of the rounds
-/// with interference.
+/// whose probes are not alike.
 type Turns = (Vec<(f64, f64)>, Vec<usize>);
 
 /// Rounds that are made however long they take.
@@ -82,8 +83,10 @@ pub fn turns(
     random: &mut Random,
 ) -> Result<Turns> {
     let rounds = in_turns(&mut [subject, baseline], budget, random)?;
-    let is_noisy =
-        |(place, round): (usize, &Vec<Round>)| round.iter().any(|own| !own.clean).then_some(place);
+    let is_noisy = |(place, round): (usize, &Vec<Round>)| {
+        let probes = round.iter().fold(Probes::NONE, |all, own| all.and(own.probes));
+        (!probes.are_alike()).then_some(place)
+    };
     let noisy = rounds.iter().enumerate().filter_map(is_noisy).collect();
     let times = rounds.iter().map(|round| (round[0].per_call(), round[1].per_call()));
     Ok((times.collect(), noisy))
@@ -101,7 +104,8 @@ mod tests {
     }
 
     fn round(ns: u64, clean: bool) -> Round {
-        Round { threads: vec![(10, ns)], clean }
+        let probes = if clean { Probes::of(100) } else { Probes::of(160) };
+        Round { threads: vec![(10, ns)], clean, probes }
     }
 
     fn listed(rounds: &[Round]) -> Listed {
@@ -153,6 +157,21 @@ mod tests {
         assert_eq!((times.len(), noisy), (4, vec![0, 1, 2, 3]));
     }
 
+    /// A machine in a state that stays, which is not the one of the calibration, and one that
+    /// changes its state in every other round.
+    #[test]
+    fn a_steady_state_gives_ratios_without_a_mark_and_a_changing_one_does_not() {
+        let busy = |ns| round(ns, false);
+        let (mut a, mut b) = (listed(&[busy(300_000)]), listed(&[busy(150_000)]));
+        let budget = budget(Duration::ZERO);
+        let (times, noisy) = turns(&mut a, &mut b, &budget, &mut Random::new(1)).unwrap();
+        assert_eq!((times, noisy), (vec![(30_000.0, 15_000.0); 4], vec![]));
+        let changing = [busy(300_000), round(200_000, true), busy(300_000), round(200_000, true)];
+        let (mut a, mut b) = (listed(&changing), listed(&[busy(150_000)]));
+        let (_, noisy) = turns(&mut a, &mut b, &budget, &mut Random::new(1)).unwrap();
+        assert_eq!(noisy, [1, 3]);
+    }
+
     #[test]
     fn a_side_whose_calls_became_shorter_is_planned_again_and_all_rounds_are_repeated() {
         let good = round(100_000, true);
@@ -166,7 +185,7 @@ mod tests {
     /// Other programs never make a side fail.
     #[test]
     fn sides_that_never_run_side_by_side_are_timed_with_interference() {
-        let apart = Round { threads: vec![(10, 100_000), (1, 100_000)], clean: true };
+        let apart = Round { threads: vec![(10, 100_000), (1, 100_000)], ..round(1, true) };
         for never in [round(10, true), apart] {
             let (mut a, mut b) = (listed(&[never]), listed(&[round(100_000, true)]));
             let mut random = Random::new(1);

@@ -23,7 +23,7 @@ pub use job::{Came, Job, Selection, Tally};
 pub use passes::{Host, Observer, run};
 pub(crate) use perform::setup;
 pub use perform::{Performer, perform_side};
-pub use provenance::{digest_of, header, machine, now, tools};
+pub use provenance::{Clone as ThisClone, digest_of, header, machine, now, tools};
 pub use resume::{Done as Finished, go_on, goes_on, going_on, starting_again};
 pub use task::{Done, Scope, Task};
 pub use worker::{FromWorker, ToWorker, serve};

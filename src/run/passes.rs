@@ -6,7 +6,7 @@ use super::task::most_threads;
 use super::{Came, Done, FromWorker, Job, Performer, Scope, Tally, Task, ToWorker};
 use crate::case::{Case, Guests, first_call};
 use crate::lab::{Refused, VERY_LONG};
-use crate::measure::probe;
+use crate::measure::probe::{self, Calibration};
 use crate::plan::{Random, shuffled};
 use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
@@ -72,7 +72,8 @@ pub fn run(
         done,
         broken: BTreeMap::new(),
         deaths: 0,
-        probe_ns: probe::calibrate(),
+        calibration: Calibration::default(),
+        reference: 0,
         artifacts: Scratch::new()?,
     };
     if !run.done.begun {
@@ -97,7 +98,9 @@ struct Run<'a> {
     /// Failed or unsupported comparisons.
     broken: BTreeMap<Task, Status>,
     deaths: usize,
-    probe_ns: u64,
+    calibration: Calibration,
+    /// The shortest time of the prevailing state for the last process, ns.
+    reference: u64,
     /// The private folder in which processes share artifacts.
     artifacts: Scratch,
 }
@@ -170,6 +173,8 @@ impl Run<'_> {
 
     /// Does tasks in this process.
     fn here(&mut self, process: u32, tasks: &[Task]) -> Result<()> {
+        self.reference = self.calibration.reference();
+        probe::calibrated(self.reference);
         let guests = (self.host.guests)();
         let budget = self.job.budget.clone();
         let Host { cases, engines, .. } = self.host;
@@ -192,13 +197,14 @@ impl Run<'_> {
     /// Starts a worker and follows it until it ends. Returns how many tasks are over, counted from
     /// the first.
     fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
+        self.reference = self.calibration.reference();
         let command = (self.host.worker)()?;
         let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command)?;
         let Some(mut child) = spawned else { return Ok(0) };
         let told = ToWorker {
             budget: self.job.budget.clone(),
             process,
-            probe_ns: self.probe_ns,
+            probe_ns: self.reference,
             artifacts: self.artifacts.path().to_owned(),
             tasks: tasks.to_vec(),
         };
@@ -288,7 +294,8 @@ impl Run<'_> {
         match (task, done) {
             (Task::Cell(cell), Done::Measured { setup, metrics }) => {
                 self.setup(*setup)?;
-                let seen = Observations { cell: cell.clone(), process, metrics };
+                let probe_ns = self.reference;
+                let seen = Observations { cell: cell.clone(), process, probe_ns, metrics };
                 self.observed(&Line::Observations(seen))?;
             }
             (Task::Compare(of), Done::Compared { rounds, noisy }) => {

@@ -1,8 +1,9 @@
 //! The origin of numbers: machine, tools, run.
 
-use crate::case::digest;
+use crate::case::{Guests, digest};
 use crate::plan::{Plan, cores};
 use crate::proc;
+use crate::record::verify::Project;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
 use crate::supervise::RUNNING;
 use anyhow::Result;
@@ -10,6 +11,9 @@ use serde::Serialize;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone_executor::adapter::MeasuredEngine;
+
+/// The digests of the built guests, from the top of the project.
+const GUEST_DIGESTS: &str = "test-runtime/built/SHA256SUMS";
 
 /// Digits of a SHA-256 that identify what it is of.
 const DIGITS: usize = 16;
@@ -35,6 +39,7 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Pl
         engines: engines.iter().map(facts).collect(),
         works: plan.works.clone(),
         questions: String::new(),
+        state: None,
         shard: None,
         merged: Vec::new(),
     }
@@ -120,17 +125,33 @@ fn binary() -> String {
     bytes.map(|bytes| digest(&bytes)[..DIGITS].to_owned()).unwrap_or_default()
 }
 
+/// The output of a git command on the project; `None` if it fails or there is no git.
+fn git(arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new("git");
+    let output = command.arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The project as this clone knows it.
+#[derive(Debug, Default)]
+pub struct Clone;
+
+impl Project for Clone {
+    fn has_guest(&self, sha256: &str, commit: &str) -> bool {
+        let lists = |list: String| list.lines().any(|line| line.split(' ').next() == Some(sha256));
+        let now = Guests::built().list().is_ok_and(lists);
+        now || git(&["show", &format!("{commit}:{GUEST_DIGESTS}")]).is_some_and(lists)
+    }
+
+    fn has_commit(&self, commit: &str) -> bool {
+        // Without a history, nobody can tell.
+        git(&["rev-parse", "--is-shallow-repository"]).is_none_or(|is_shallow| is_shallow == "true")
+            || git(&["merge-base", "--is-ancestor", commit, "HEAD"]).is_some()
+    }
+}
+
 /// The commit of the working tree. Changed records and generated reports do not count as changes.
 fn commit() -> String {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(env!("CARGO_MANIFEST_DIR"))
-            .args(arguments)
-            .output()
-            .ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else {
         return UNKNOWN.to_owned();
     };

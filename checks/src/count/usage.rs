@@ -54,7 +54,7 @@ pub fn serve(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> 
         let bytes = Samples(vec![Sample::single(opened.loaded.artifact_bytes as f64)]);
         let mut metrics = BTreeMap::from([(Metric::ArtifactBytes, bytes)]);
         metrics.extend(page_faults.map(|faults| (Metric::PageFaults, counted(faults))));
-        parent.say(&Observations { cell: key, process: 0, metrics })?;
+        parent.say(&Observations { cell: key, process: 0, probe_ns: 0, metrics })?;
     }
     Ok(())
 }

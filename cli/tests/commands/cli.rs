@@ -562,7 +562,10 @@ fn wrong_usage_ends_with_two_and_help_with_zero() {
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
     let names = ["bench", "compare", "list", "show", "report", "run", "peers", "cases"];
-    for name in names.into_iter().chain(["repeat", "doctor", "inspect", "init", "swap"]) {
+    for name in names
+        .into_iter()
+        .chain(["machine", "verify", "repeat", "doctor", "inspect", "init", "swap"])
+    {
         let out = touchstone(&[name, "--help"]).well();
         assert!(out.contains("Usage: touchstone"), "{out}");
         assert!(touchstone(&["--help"]).well().contains(name));

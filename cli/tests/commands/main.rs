@@ -9,6 +9,7 @@ mod density;
 mod everywhere;
 #[path = "../../../tests/fixtures/records.rs"]
 mod fixtures;
+mod machines;
 mod preview2;
 mod resets;
 mod run;

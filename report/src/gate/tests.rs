@@ -44,6 +44,7 @@ fn header(commit: &str) -> Header {
         engines: BTreeMap::new(),
         works: Vec::new(),
         questions: String::new(),
+        state: None,
         shard: None,
         merged: Vec::new(),
     }
@@ -72,7 +73,7 @@ fn sample(threads: usize, calls: u64, ns: f64) -> Sample {
 fn observed(cell: &CellKey, processes: u32, sample: Sample) -> Vec<Line> {
     let line = |process| {
         let metrics = BTreeMap::from([(Metric::Call, Samples(vec![sample; 10]))]);
-        Line::Observations(Observations { cell: cell.clone(), process, metrics })
+        Line::Observations(Observations { cell: cell.clone(), process, probe_ns: 0, metrics })
     };
     (0..processes).map(line).collect()
 }

@@ -41,6 +41,7 @@ pub(super) fn page(matrix: &Matrix<'_>, picks: &[Pick<'_>]) -> Result<String> {
         ("script", SCRIPT.to_owned()),
         ("facts", overview::facts(matrix)),
         ("headlines", overview::headlines(matrix, picks)),
+        ("machines", overview::machines(matrix)),
         ("note", overview::note(matrix)),
         ("data", in_script(&data)),
     ];
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_place_of_the_page_has_a_part() {
-        let names = ["policy", "style", "script", "facts", "headlines", "note", "data"];
+        let names = ["policy", "style", "script", "facts", "headlines", "machines", "note", "data"];
         let places: Vec<&str> =
             PAGE.split("{{").skip(1).map(|p| &p[..p.find("}}").unwrap()]).collect();
         assert!(places.iter().all(|place| names.contains(place)), "{places:?}");

@@ -1,8 +1,9 @@
 //! The top of the page, which needs no script.
 
+use crate::machines::{self, Call};
 use crate::matrix::Matrix;
 use crate::rank::Pick;
-use crate::units::{MARK, count, grouped, percent, time_with_interval};
+use crate::units::{MARK, count, grouped, percent, ratio_with_interval, time_with_interval};
 use std::fmt::Write;
 use touchstone_record::escape::html;
 use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
@@ -78,5 +79,50 @@ pub(super) fn note(matrix: &Matrix<'_>) -> String {
     format!(
         "{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
          {CLEAN_SAMPLES} clean samples each, and the value may read up to 2 × slow.{sketch}"
+    )
+}
+
+/// The headline ratios of several machines, a column for each; nothing where there are none.
+pub(super) fn machines(matrix: &Matrix<'_>) -> String {
+    let machines = &matrix.records.machines;
+    if machines.is_empty() {
+        return String::new();
+    }
+    let heads = machines.iter().map(|machine| {
+        let (header, own) = (&machine.header, &machine.header.machine);
+        let about = format!(
+            "{}, Linux {}, {}, {}",
+            count(own.cores, "processor"),
+            own.kernel,
+            header.date(),
+            machine.state()
+        );
+        let (cpu, about) = (html(&own.cpu), html(&about));
+        format!("<th scope=\"col\" class=\"number\">{cpu}<div class=\"note\">{about}</div></th>")
+    });
+    let heads: String = heads.collect();
+    let row = |call: &Call| {
+        let cells = machines.iter().map(|machine| {
+            let ratio = machine.ratios.get(call).map(|own| ratio_with_interval(&own.ratio));
+            format!("<td class=\"number\">{}</td>", html(ratio.as_deref().unwrap_or("–")))
+        });
+        let Call { subject, baseline, case, .. } = call;
+        let call = format!("{case}, {}", count(subject.threads, "thread"));
+        format!(
+            "<tr><th scope=\"row\">{} / {}<div class=\"note\">{}</div></th>{}</tr>\n",
+            breakable(&subject.to_string()),
+            breakable(&baseline.to_string()),
+            html(&call),
+            cells.collect::<String>()
+        )
+    };
+    let rows: String = machines::calls(machines).into_iter().map(row).collect();
+    format!(
+        "<section aria-labelledby=\"machines\">\n<h2 id=\"machines\">Machines</h2>\n<p>The ratios of \
+         the headlines on several machines: times slower than the baseline, timed in turns on one \
+         machine. A ratio never spans two machines.</p>\n<div class=\"scroll\" role=\"region\" \
+         aria-label=\"Ratios of machines\" tabindex=\"0\">\n<table aria-label=\"Ratios of machines\">\n\
+         <thead><tr><th scope=\"col\">Subject / baseline</th>{heads}</tr></thead>\n<tbody>\n{rows}\
+         </tbody>\n</table>\n</div>\n</section>\n"
     )
 }

@@ -7,6 +7,7 @@ mod crowded;
 pub(super) mod dropping;
 pub(super) mod environment;
 pub(super) mod failed;
+pub(super) mod machines;
 pub(super) mod metrics;
 mod order;
 pub(super) mod pairs;
