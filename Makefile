@@ -24,7 +24,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis cluster-test systems systems-full chain chain-test chain-blocks chain-runtime costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -140,10 +140,18 @@ systems-full: setup $(NEEDED) .toolchain/redis.toml ## measure all of that and r
 chain: setup $(NEEDED) ## build and execute a Substrate block on every engine, and compare and time it
 	$(call built,--locked --release --features=$(FEATURES)$(comma)chain) systems chain $(CHAIN)
 
+# Engines and strategies of the crate for a node's patch.
+NODES       = wasmtime_instance_reuse_tracked wasmtime_pooling_cow wasmi_instance_reuse_tracked wasm3_instance_reuse_tracked wasmedge_aot_instance_reuse_tracked
+NODE_ENGINES = sc-executor-wasmtime/wasm3,sc-executor-wasmtime/wasmedge
+
 chain-test: setup $(NEEDED) ## test Substrate's runtimes on every engine, and the crate for a node's patch
 	$(CARGO) test --locked --release --features=$(FEATURES),chain --test substrate
 	cp Cargo.lock systems/substrate/Cargo.lock
-	cd systems/substrate && $(CARGO) test --release --target-dir ../../target/substrate
+	cd systems/substrate && for name in $(NODES); do \
+	  TOUCHSTONE_EXECUTOR=$$name $(CARGO) test --release --features=$(NODE_ENGINES) --target-dir ../../target/substrate || exit; done
+
+chain-turns: setup $(NEEDED) ## execute a block in a program with Substrate's executor, with the patch and without, in turns
+	@systems/substrate/turns.sh
 
 chain-blocks: setup ## replace the stored Substrate blocks
 	$(CARGO) test --locked --release --features=wasmi,chain --test substrate -- --ignored store_the_blocks

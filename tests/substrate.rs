@@ -7,23 +7,25 @@
 mod blocks;
 #[path = "substrate/cases.rs"]
 mod cases;
+#[path = "substrate/turns.rs"]
+mod turns;
 
-use std::sync::{Arc, LazyLock};
-use touchstone_executor::adapter::Scratch;
+use cases::{Settings, TestFunctions};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
     ArtifactFolder, Config, Imports, InstanceFrom, MemoryFrom, Strategy, Support,
 };
 use touchstone_substrate_host::Builder;
-use touchstone_substrate_host::chain::SubstrateHostFunctions;
-use touchstone_substrate_host::chain::sp_wasm_interface::{
-    Function, FunctionContext, HostFunctions, Result, Signature, Value, if_wasmtime_is_enabled,
-};
 
-/// Substrate's functions, and one that panics.
-type TestFunctions = (SubstrateHostFunctions, Panics);
 type Executor = touchstone_substrate_host::Executor<TestFunctions>;
 
+/// A brand-new instance for each call, as the runtime itself makes them.
+const NEW: [Strategy; 2] = {
+    use {InstanceFrom::*, MemoryFrom::*};
+    [Strategy::new(Recreate, Segments), Strategy::new(Interpreted, Segments)]
+};
 /// The strategies of a runtime's own, and the fastest of Touchstone's.
 const STRATEGIES: [Strategy; 5] = {
     use {InstanceFrom::*, MemoryFrom::*};
@@ -31,8 +33,8 @@ const STRATEGIES: [Strategy; 5] = {
         Strategy::TRACKED,
         Strategy::new(Pooling, CopyOnWrite),
         Strategy::new(Recreate, CopyOnWrite),
-        Strategy::new(Recreate, Segments),
-        Strategy::new(Interpreted, Segments),
+        NEW[0],
+        NEW[1],
     ]
 };
 
@@ -42,58 +44,58 @@ fn artifacts() -> ArtifactFolder {
     ArtifactFolder::open(FOLDER.path()).unwrap()
 }
 
+/// One test at a time has the runtime of the chain, so that each engine compiles it once.
+fn alone() -> MutexGuard<'static, ()> {
+    static CHAIN: Mutex<()> = Mutex::new(());
+    CHAIN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The engines of this build that take functions of the host.
+fn engines() -> impl Iterator<Item = Arc<dyn MeasuredEngine>> {
+    touchstone_runtimes::engines().into_iter().filter(|engine| engine.capabilities().functions)
+}
+
+/// The settings of an executor by each of some strategies that it supports for a runtime.
+fn builders(
+    engine: &Arc<dyn MeasuredEngine>,
+    code: &[u8],
+    strategies: &[Strategy],
+) -> Vec<(String, Builder<TestFunctions>)> {
+    let guest = GuestModule::new("runtime", code, HeapPages::default()).unwrap();
+    let supported = strategies.iter().filter(|strategy| {
+        !matches!(engine.support_for(**strategy, &guest), Support::Unsupported { .. })
+    });
+    supported
+        .map(|strategy| {
+            let builder = Executor::builder(Arc::clone(engine), *strategy);
+            (format!("{}_{strategy}", engine.id()), builder.artifacts(artifacts()))
+        })
+        .collect()
+}
+
 /// Does something with the settings of each executor of this build that supports a runtime.
 fn on_all(code: &[u8], work: impl Fn(&str, Builder<TestFunctions>)) {
-    let guest = GuestModule::new("runtime", code, HeapPages::default()).unwrap();
-    let engines = touchstone_runtimes::engines();
     let mut count = 0;
-    for engine in engines.iter().filter(|engine| engine.id() != "substrate") {
-        for strategy in STRATEGIES {
-            if !matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. }) {
-                count += 1;
-                let name = format!("{}_{strategy}", engine.id());
-                let builder = Executor::builder(Arc::clone(engine), strategy);
-                work(&name, builder.artifacts(artifacts()));
-            }
+    for engine in engines() {
+        for (name, builder) in builders(&engine, code, &STRATEGIES) {
+            work(&name, builder);
+            count += 1;
         }
     }
     assert!(count > 0, "this build has no engine that runs a runtime");
 }
 
-/// A host function that panics.
-struct Panics;
-
-impl Function for Panics {
-    fn name(&self) -> &str {
-        "ext_test_panics_version_1"
-    }
-
-    fn signature(&self) -> Signature {
-        Signature::new_with_args(&[][..])
-    }
-
-    fn execute(
-        &self,
-        _: &mut dyn FunctionContext,
-        _: &mut dyn Iterator<Item = Value>,
-    ) -> Result<Option<Value>> {
-        panic!("test")
-    }
-}
-
-impl HostFunctions for Panics {
-    fn host_functions() -> Vec<&'static dyn Function> {
-        vec![&Self]
-    }
-
-    if_wasmtime_is_enabled! {
-        fn register_static<T>(_: &mut T) -> core::result::Result<(), T::Error>
-        where
-            T: touchstone_substrate_host::chain::sp_wasm_interface::HostFunctionRegistry,
-        {
-            Ok(())
+/// Does something with each executor of a case.
+fn each_executor(wasm: &[u8], settings: Settings, work: &dyn Fn(&str, Executor)) {
+    on_all(wasm, |name, mut builder| {
+        if settings.stubs {
+            builder = builder.config(stubs());
         }
-    }
+        if let Some(pages) = settings.heap_pages {
+            builder = builder.heap_pages(pages);
+        }
+        work(name, builder.build());
+    });
 }
 
 fn stubs() -> Config {

@@ -55,6 +55,15 @@ impl Group {
         self.0.len() > 1 && self.first().plan.is_none()
     }
 
+    /// The file of the experiments that are measured where none is named.
+    fn records(&self) -> String {
+        format!("{}.jsonl", self.name())
+    }
+
+    fn is_default(&self, own: &Experiment) -> bool {
+        own.records == self.records()
+    }
+
     fn is_sampled(&self) -> bool {
         self.0.iter().flat_map(|own| own.metrics.values()).any(|metric| metric.sampled)
     }
@@ -79,7 +88,10 @@ impl Group {
             false => command.arg(Arg::new("filter").value_name("FILTER").help(regex)),
             true => {
                 let names = PossibleValuesParser::new(self.0.iter().map(|own| &*own.name));
-                let help = "Measure only these [default: all]";
+                let others = self.0.iter().filter(|own| !self.is_default(own));
+                let others: Vec<_> = others.map(|own| &*own.name).collect();
+                let but = if others.is_empty() { "" } else { " but " };
+                let help = format!("Measure only these [default: all{but}{}]", others.join(", "));
                 let names = Arg::new("names").value_name("SYSTEMS").value_parser(names).help(help);
                 let filter = option("filter", "REGEX", regex);
                 command.arg(names.action(ArgAction::Append)).arg(filter)
@@ -119,7 +131,7 @@ impl Group {
         let records = format!(
             "Replace the records in FILE [default: records/{} of the project; in target/ where only \
              a part is measured]",
-            self.first().records
+            self.records()
         );
         let order =
             "Use this seed for orders, arrival times and messages [default: from the clock]";
@@ -157,7 +169,10 @@ impl Group {
         }
         let names: Vec<&String> =
             given.try_get_many::<String>("names").ok().flatten().into_iter().flatten().collect();
-        let is_meant = |own: &&Experiment| names.is_empty() || names.contains(&&own.name);
+        let is_meant = |own: &&Experiment| match names.is_empty() {
+            true => self.is_default(own),
+            false => names.contains(&&own.name),
+        };
         let mut meant: Vec<&Experiment> = self.0.iter().filter(is_meant).collect();
         meant.sort_by_key(|own| names.iter().position(|name| **name == own.name));
         let text = given.get_one::<String>("filter");
@@ -168,7 +183,12 @@ impl Group {
         let is_part =
             dimensions.filter(|own| !own.beside).any(|own| values.contains_key(&own.name));
         let is_part = is_part || file.is_some() || has("small");
-        let is_whole = names.is_empty() && text.is_none() && !is_part;
+        let first = *meant.first().context("no experiment is selected")?;
+        // All experiments of one file, and no other.
+        let is_complete = self.0.iter().all(|own| {
+            (own.records == first.records) == meant.iter().any(|meant| meant.name == own.name)
+        });
+        let is_whole = is_complete && text.is_none() && !is_part;
         let declared = meant.iter().find_map(|own| own.executors.as_ref());
         let asked = Asked {
             filter: Filter::new(text.or(declared).map(String::as_str))?,
@@ -184,7 +204,7 @@ impl Group {
                 ..Terms::default()
             },
         };
-        let default = || record::output_path(&self.first().records, is_whole);
+        let default = || record::output_path(&first.records, is_whole);
         let path = path("records").unwrap_or_else(default);
         let workloads = meant
             .iter()
@@ -199,7 +219,7 @@ impl Group {
             return Ok(stopped(&file));
         }
         file.finish()?;
-        let book = newest(&path, &self.first().made_by)?;
+        let book = newest(&path, &first.made_by)?;
         print(&touchstone_report::show::all(&book))?;
         for experiment in meant {
             print(&races::summary(experiment, &book))?;

@@ -99,12 +99,15 @@ pub struct Capabilities {
     /// `true` if endless recursion is a [trap](crate::TrapKind::StackOverflow). Otherwise it ends
     /// the host's process.
     pub recursion: bool,
+    /// `true` if guests can import the functions of [`Config::functions`](crate::Config::functions).
+    /// Otherwise only the [standard](crate::Functions::standard) ones are answered.
+    pub functions: bool,
 }
 
-/// WebAssembly 2.0, and guests that can be stopped.
+/// WebAssembly 2.0, guests that can be stopped, and functions of the host.
 impl Default for Capabilities {
     fn default() -> Self {
-        Self { features: Features::WASM2, deadline: true, recursion: true }
+        Self { features: Features::WASM2, deadline: true, recursion: true, functions: true }
     }
 }
 

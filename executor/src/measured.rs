@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
 use crate::strategy::Strategy;
+use std::time::{Duration, Instant};
 
 /// An engine that can be compared with others.
 pub trait MeasuredEngine: Engine {
@@ -61,6 +62,34 @@ pub trait MeasuredEngine: Engine {
         _folder: &ArtifactFolder,
     ) -> Result<Option<Artifact>> {
         Ok(None)
+    }
+
+    /// The artifact of a guest: [restored](Self::restore) from the folder, or compiled and saved
+    /// there. With it the time to compile, `None` if it was restored. Without a folder, it is
+    /// compiled.
+    ///
+    /// # Errors
+    ///
+    /// When compiling fails, or a file cannot be read or written.
+    fn restore_or_compile(
+        &self,
+        guest: &GuestModule,
+        strategy: Strategy,
+        config: &Config,
+        folder: Option<&ArtifactFolder>,
+    ) -> Result<(Artifact, Option<Duration>)> {
+        if let Some(folder) = folder
+            && let Some(artifact) = self.restore(guest, strategy, config, folder)?
+        {
+            return Ok((artifact, None));
+        }
+        let started = Instant::now();
+        let artifact = self.compile(guest, strategy, config)?;
+        let took = started.elapsed();
+        if let Some(folder) = folder {
+            artifact.save(folder)?;
+        }
+        Ok((artifact, Some(took)))
     }
 }
 

@@ -183,32 +183,15 @@ impl Lab {
         let compiled = match self.artifacts.get(&key) {
             Some(compiled) => compiled.clone(),
             None => {
-                let compiled = self.compile(engine, strategy, guest)?;
+                let folder = self.shared.as_ref();
+                let (artifact, took) =
+                    engine.restore_or_compile(guest, strategy, &self.config, folder)?;
+                let compiled = (artifact, took.map(ns));
                 self.artifacts.entry(key).or_insert(compiled).clone()
             }
         };
         compiled.0.stage(strategy)?;
         Ok(compiled)
-    }
-
-    fn compile(
-        &self,
-        engine: &dyn MeasuredEngine,
-        strategy: Strategy,
-        guest: &GuestModule,
-    ) -> touchstone_executor::Result<Compiled> {
-        if let Some(folder) = &self.shared
-            && let Some(artifact) = engine.restore(guest, strategy, &self.config, folder)?
-        {
-            return Ok((artifact, None));
-        }
-        let started = Instant::now();
-        let artifact = engine.compile(guest, strategy, &self.config)?;
-        let took = elapsed(started);
-        if let Some(folder) = &self.shared {
-            artifact.save(folder)?;
-        }
-        Ok((artifact, Some(took)))
     }
 
     /// The way of execution, probed once per executor, before its first module is used.

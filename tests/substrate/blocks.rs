@@ -1,15 +1,16 @@
-//! Blocks of the chain's runtime, and two runtimes in turns.
+//! Blocks of the chain's runtime.
 
-use super::{Executor, on_all, stubs};
+use super::{STRATEGIES, alone, builders, engines, on_all};
 use codec::Encode;
 use std::cell::RefCell;
 use touchstone_substrate_host::chain::{
-    self, ACCOUNTS, Accounts, BLOCK, FEW_ACCOUNTS, Header, Node, RUNTIME, SMALL_BLOCK, State,
-    block_of, build, codec, commit, execute, nonce, query,
+    self, ACCOUNTS, Accounts, BLOCK, FEW_ACCOUNTS, Header, Node, RUNTIME, SMALL_BLOCK, block_of,
+    build, codec, commit, execute, nonce,
 };
 
 #[test]
 fn the_stored_blocks_are_what_every_executor_builds_and_executes() {
+    let _alone = alone();
     on_all(RUNTIME, |name, builder| {
         let node = Node::new(builder.build(), RUNTIME);
         let (genesis, mut state) = Accounts::new(FEW_ACCOUNTS).genesis(&node).unwrap();
@@ -31,6 +32,7 @@ fn the_large_stored_block_is_whole() {
 
 #[test]
 fn blocks_follow_each_other_with_the_same_roots_everywhere() {
+    let _alone = alone();
     let first: RefCell<Option<Vec<Header>>> = RefCell::default();
     let blocks: RefCell<Vec<Vec<Vec<u8>>>> = RefCell::default();
     on_all(RUNTIME, |name, builder| {
@@ -60,50 +62,13 @@ fn blocks_follow_each_other_with_the_same_roots_everywhere() {
     });
 }
 
-/// Two runtimes that differ in a word of their data, in the state of one node after the other.
-#[test]
-fn no_state_of_a_runtime_is_seen_by_another() {
-    let text = include_str!("cases.wat");
-    let codes = ["\\20\\00\\00\\00", "\\40\\00\\00\\00"]
-        .map(|word| wat::parse_str(text.replace("\\20\\00\\00\\00", word)).unwrap());
-    const METHODS: [&str; 8] = [
-        "returns_mutable_static",
-        "returns_mutable_static_bss",
-        "restoration_of_globals",
-        "heap_is_reset",
-        "memory_is_cleared",
-        "unreachable_intrinsic",
-        "abort_on_panic",
-        "allocate",
-    ];
-    on_all(&codes[0], |name, builder| {
-        let executor = builder.config(stubs()).heap_pages(17).build();
-        // The same executor has both: the code of a node's state was replaced.
-        let nodes = codes.clone().map(|code| Node::new(executor.clone(), code));
-        let call = |node: &Node<Executor>, method: usize| {
-            // One block of 1 MiB fits, two do not.
-            query(node, &State::default(), METHODS[method], &[(method as u8) % 3])
-        };
-        let expected =
-            nodes.each_ref().map(|node| [0, 1, 2, 3, 4, 5, 6, 7].map(|own| call(node, own)));
-        assert_ne!(expected[0][0], expected[1][0]);
-        let mut number = 1_u64;
-        for _ in 0..10_000 / 20 {
-            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let (node, method) = ((number >> 40) as usize % 2, (number >> 50) as usize % 8);
-            assert_eq!(call(&nodes[node], method), expected[node][method], "{name}");
-        }
-    });
-}
-
 /// Replaces the stored blocks: `make chain-blocks`.
 #[test]
 #[ignore = "writes to the project"]
 fn store_the_blocks() {
-    let engines = touchstone_runtimes::engines();
-    let engine = engines.iter().find(|engine| engine.id() == "wasmi").unwrap();
-    let strategy = touchstone_executor::Strategy::TRACKED;
-    let node = Node::new(Executor::builder(engine.clone(), strategy).build(), RUNTIME);
+    let mut all = engines().flat_map(|engine| builders(&engine, RUNTIME, &STRATEGIES));
+    let (_, builder) = all.next().unwrap();
+    let node = Node::new(builder.build(), RUNTIME);
     for accounts in [FEW_ACCOUNTS, ACCOUNTS] {
         let path = format!(
             "{}/systems/substrate/built/block-{accounts}.scale",

@@ -33,7 +33,7 @@ impl Engine for Substrate {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { deadline: false, ..Capabilities::default() }
+        Capabilities { deadline: false, functions: false, ..Capabilities::default() }
     }
 
     fn support(&self, strategy: Strategy) -> Support {

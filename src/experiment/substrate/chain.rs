@@ -221,10 +221,9 @@ impl Run<'_> {
         }
         let mut compile_ns = 0;
         let started;
-        let node = if is_baseline(&**engine) {
-            // It takes host functions in another way.
+        let node = if !engine.capabilities().functions {
             started = Instant::now();
-            baseline(strategy)?
+            baseline(engine.id(), strategy)?
         } else {
             let (guest, config) = (&self.guest, self.lab.config().clone());
             let heap = HeapPages::default();
@@ -289,10 +288,10 @@ impl Run<'_> {
     }
 
     /// Number and time of the calls of host functions in a block, and the time of that block, ns.
-    /// Substrate's own executor calls host functions in a way that has no place for a clock.
+    /// The baseline calls host functions in a way that has no place for a clock.
     fn metered(&self, executor: &Executor) -> Result<Option<(u64, u64, u64)>, Refused> {
         let engine = self.host.engine(&executor.engine)?;
-        if is_baseline(&**engine) {
+        if !engine.capabilities().functions {
             return Ok(None);
         }
         let folder = ArtifactFolder::open(&self.terms.artifacts)?;
@@ -376,16 +375,15 @@ fn compare<T: PartialEq>(what: &str, own: &T, stored: &T) -> Result<(), Refused>
     Err(Refused { status: Status::Wrong, reason })
 }
 
-/// `true` for Substrate's own executor.
-fn is_baseline(engine: &dyn MeasuredEngine) -> bool {
-    engine.id() == "substrate"
-}
-
+/// Substrate's own executor, which takes host functions by their types and not from the contract.
 #[cfg(feature = "substrate")]
-fn baseline(strategy: Strategy) -> Result<Box<dyn Client>, Refused> {
+fn baseline(engine: &str, strategy: Strategy) -> Result<Box<dyn Client>, Refused> {
     use InstanceFrom::{Pooling, Recreate};
     use MemoryFrom::{CopyOnWrite, Segments};
-    use touchstone_substrate_host::baseline::{Baseline, InstantiationStrategy};
+    use touchstone_substrate_host::baseline::{Baseline, ENGINE, InstantiationStrategy};
+    if engine != ENGINE {
+        return Err(no_functions());
+    }
     let instances = match (strategy.instance, strategy.memory) {
         (Pooling, CopyOnWrite) => InstantiationStrategy::PoolingCopyOnWrite,
         (Recreate, CopyOnWrite) => InstantiationStrategy::RecreateInstanceCopyOnWrite,
@@ -397,6 +395,10 @@ fn baseline(strategy: Strategy) -> Result<Box<dyn Client>, Refused> {
 }
 
 #[cfg(not(feature = "substrate"))]
-fn baseline(_: Strategy) -> Result<Box<dyn Client>, Refused> {
-    Err(anyhow::anyhow!("this build lacks Substrate's own executor: feature `substrate`").into())
+fn baseline(_: &str, _: Strategy) -> Result<Box<dyn Client>, Refused> {
+    Err(no_functions())
+}
+
+fn no_functions() -> Refused {
+    Refused::new(Status::Unsupported, "it takes no functions of the host".to_owned())
 }

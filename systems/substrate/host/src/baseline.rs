@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex};
 /// A node's default: the start is as large as the limit.
 const HEAP: HeapAllocStrategy = HeapAllocStrategy::Static { extra_pages: 2048 };
 
+/// The id of this executor among Touchstone's engines.
+pub const ENGINE: &str = "substrate";
+
 type Known = Option<(Vec<u8>, Arc<WasmtimeRuntime>)>;
 
 /// Substrate's executor with the settings of a node, and its way of making instances.

@@ -63,20 +63,7 @@ impl Runtime {
         config: &Config,
         artifacts: Option<&ArtifactFolder>,
     ) -> Result<Self, CallError> {
-        let kept = match artifacts {
-            Some(folder) => engine.restore(guest, strategy, config, folder)?,
-            None => None,
-        };
-        let artifact = match kept {
-            Some(artifact) => artifact,
-            None => {
-                let artifact = engine.compile(guest, strategy, config)?;
-                if let Some(folder) = artifacts {
-                    artifact.save(folder)?;
-                }
-                artifact
-            }
-        };
+        let (artifact, _) = engine.restore_or_compile(guest, strategy, config, artifacts)?;
         artifact.stage(strategy)?;
         let module = engine.load(guest, &artifact, strategy, config)?;
         let pages = guest.info().memory.map_or(0, |limits| limits.minimum);

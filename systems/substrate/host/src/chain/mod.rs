@@ -8,7 +8,7 @@ mod meter;
 pub use meter::{Metered, Spent, spent};
 pub use sp_io::SubstrateHostFunctions;
 /// The crates whose types are in this interface.
-pub use {codec, sp_core, sp_wasm_interface};
+pub use {codec, sp_core, sp_io, sp_state_machine, sp_wasm_interface};
 
 use codec::{Compact, Decode, Encode};
 use sp_core::crypto::Ss58Codec;
@@ -19,6 +19,7 @@ use sp_core::traits::{
 use sp_core::{Blake2Hasher, H256, Pair, sr25519};
 use sp_crypto_hashing::blake2_256;
 use sp_externalities::Extensions;
+use sp_state_machine::backend::{BackendRuntimeCode, TryPendingCode};
 use sp_state_machine::{InMemoryBackend, OverlayedChanges, StateMachine};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -133,16 +134,45 @@ impl<E: CodeExecutor> Client for Node<E> {
         data: &[u8],
         context: CallContext,
     ) -> Result<Vec<u8>> {
-        // What a block needs. A node has more of them, such as a keystore.
-        let mut extensions = Extensions::default();
-        extensions.register(ReadRuntimeVersionExt::new(self.executor.clone()));
         let (code_fetcher, hash) = (&self.code, self.hash.clone());
         let code = RuntimeCode { code_fetcher, heap_pages: None, hash };
-        let executor = &self.executor;
-        StateMachine::new(state, overlay, executor, method, data, &mut extensions, &code, context)
-            .execute()
-            .map_err(|error| error.to_string())
+        run(&self.executor, &code, state, overlay, method, data, context)
     }
+}
+
+/// An executor that executes the runtime in the state (`:code`), with its heap pages
+/// (`:heappages`), as nodes do.
+pub struct OnState<E>(pub E);
+
+impl<E: CodeExecutor> Client for OnState<E> {
+    fn call(
+        &self,
+        state: &State,
+        overlay: &mut Overlay,
+        method: &str,
+        data: &[u8],
+        context: CallContext,
+    ) -> Result<Vec<u8>> {
+        let code = BackendRuntimeCode::new(state, TryPendingCode::No);
+        run(&self.0, &code.runtime_code()?, state, overlay, method, data, context)
+    }
+}
+
+fn run<E: CodeExecutor>(
+    executor: &E,
+    code: &RuntimeCode<'_>,
+    state: &State,
+    overlay: &mut Overlay,
+    method: &str,
+    data: &[u8],
+    context: CallContext,
+) -> Result<Vec<u8>> {
+    // What a block needs. A node has more of them, such as a keystore.
+    let mut extensions = Extensions::default();
+    extensions.register(ReadRuntimeVersionExt::new(executor.clone()));
+    StateMachine::new(state, overlay, executor, method, data, &mut extensions, code, context)
+        .execute()
+        .map_err(|error| error.to_string())
 }
 
 /// The block of its bytes.
@@ -198,6 +228,7 @@ pub fn commit(state: &mut State, mut overlay: Overlay) -> H256 {
 }
 
 /// Accounts with their keys and the numbers of their transactions.
+#[derive(Clone)]
 pub struct Accounts(Vec<(sr25519::Pair, u32)>);
 
 impl Accounts {
