@@ -29,9 +29,9 @@ cp "$target/release/touchstone-substrate-node" "$target/patched-node"
 
 # The same program in a workspace without the patch.
 mkdir -p "$plain"
-cp "$root/Cargo.lock" "$plain/Cargo.lock"
+cp "$root/Cargo.lock" node/build.rs "$plain"
 {
-    sed -e "s|\.\./host|$PWD/host|" node/Cargo.toml
+    sed -e "s|\"\.\./host|\"$PWD/host|" -e "s|\"\.\./\.\./\.\.|\"$root|" node/Cargo.toml
     printf '[[bin]]\nname = "touchstone-substrate-node"\npath = "%s"\n' "$PWD/node/src/main.rs"
     printf '[workspace]\n[profile.release]\ncodegen-units = 16\n'
 } >"$plain/Cargo.toml"
