@@ -99,7 +99,7 @@ pub struct Capabilities {
     /// `true` if endless recursion is a [trap](crate::TrapKind::StackOverflow). Otherwise it ends
     /// the host's process.
     pub recursion: bool,
-    /// `true` if guests can import the functions of [`Config::functions`](crate::Config::functions).
+    /// `true` if guests can import all of [`Config::functions`](crate::Config::functions).
     /// Otherwise only the [standard](crate::Functions::standard) ones are answered.
     pub functions: bool,
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the program in node/ with the patch and without, and runs both in turns: the boot, a clean
-# call of `Core_version`, building and executing the stored block, in microseconds. Medians of
+# call of `Core_version`, building and executing the stored block, in nanoseconds. Medians of
 # processes, each of which gives the shortest of three times.
 #
 #   turns.sh [PROCESSES [EXECUTOR...]]
@@ -46,12 +46,12 @@ for ((process = 0; process < processes; process++)); do
         printf '%s\t%s\n' "$name" "$(TOUCHSTONE_EXECUTOR=$name "$target/patched-node")" >>"$lines"
     done
 done
-printf 'executor\tboot_us\tcall_us\tbuild_us\texecute_us\n'
+printf 'executor\tboot_ns\tcall_ns\tbuild_ns\texecute_ns\n'
 for name in unpatched "${executors[@]}"; do
     printf '%s' "$name"
     for column in 2 3 4 5; do
         awk -F '\t' -v name="$name" -v column=$column '$1 == name { print $column }' "$lines" |
-            sort -n | awk '{ all[NR] = $1 } END { printf "\t%d", all[int((NR + 1) / 2)] }'
+            sort -n | awk '{ all[NR] = $1 } END { printf "\t%.0f", all[int((NR + 1) / 2)] }'
     done
     printf '\n'
 done

@@ -1,6 +1,6 @@
-//! The cases of `sc-executor`'s integration tests, by their names, with a runtime in text. The tests
-//! of the crate for a node's patch have them too. `docs/substrate.md` lists the cases that are left
-//! out.
+//! The cases of `sc-executor`'s integration tests, by their names, with a runtime in text. The
+//! program on the crate for a node's patch has them too. `docs/substrate.md` lists the cases that
+//! are left out.
 
 use super::{Executor, each_executor};
 use touchstone_substrate_host::chain::codec::Encode;

@@ -1,5 +1,5 @@
 //! Builds and executes a stored block through an unmodified `sc_executor::WasmExecutor`, compares
-//! it, and prints the times as a line: boot, clean call, building, executing, in microseconds. The
+//! it, and prints the times as a line: boot, clean call, building, executing, in nanoseconds. The
 //! last three are the shortest of some rounds.
 //!
 //! `../turns.sh` runs it with the patch and without.
@@ -39,10 +39,10 @@ fn main() -> Result<()> {
             return Err("another block, or another root of the state".to_owned());
         }
         for (shortest, time) in shortest.iter_mut().zip([call, build, execute]) {
-            *shortest = time.as_micros().min(*shortest);
+            *shortest = time.as_nanos().min(*shortest);
         }
     }
     let [call, build, execute] = shortest;
-    println!("{}\t{call}\t{build}\t{execute}", boot.as_micros());
+    println!("{}\t{call}\t{build}\t{execute}", boot.as_nanos());
     Ok(())
 }
