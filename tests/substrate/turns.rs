@@ -193,7 +193,7 @@ fn no_state_of_a_runtime_is_seen_by_another() {
             let brand_new = brand_new(&engine).expect("an engine that makes new instances");
             let tested = tested.config(stubs()).build();
             let node = Node::new(tested.clone(), RUNTIME);
-            let mut accounts = Accounts::new(5);
+            let accounts = Accounts::new(5);
             let (genesis, state) = accounts.genesis(&node).unwrap();
             let extrinsics = accounts.clone().extrinsics(&genesis, &genesis, 1);
             let block = build(&node, &state, &genesis, &extrinsics).unwrap();
