@@ -65,7 +65,8 @@ fn a_changed_a_cut_and_a_hostile_file_are_refused_with_the_reason() {
 #[test]
 fn the_readme_names_the_number_of_machines_on_the_page() {
     let read = |path: &str| {
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+        fs::read_to_string(path).unwrap_or_default()
     };
     let page = read("benchmark/machines.md");
     let head = page.lines().find(|line| line.starts_with("| Subject, baseline, call |"));
