@@ -4,7 +4,7 @@ CARGO     ?= cargo
 # The peer of `make peers` is not in `all`: see ARCHITECTURE.md.
 comma     := ,
 space     := $(subst ,, )
-FEATURES  ?= all$(if $(filter peers,$(MAKECMDGOALS)),$(comma)substrate)
+FEATURES  ?= all$(if $(filter peers publish,$(MAKECMDGOALS)),$(comma)substrate)
 # Duration of the differential tests in seconds (half of it for the parsers, a quarter for the
 # memories), and their seed.
 FUZZ_SECONDS ?= 600
@@ -24,7 +24,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime costs gate checks report pictures guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -176,6 +176,12 @@ checks: setup $(NEEDED) ## check conformance, features, isolation, hostile guest
 
 report: setup $(NEEDED) ## generate BENCHMARK.md, benchmark/ and image/ from the stored records
 	$(RUN) report
+
+# With the peer, which `peers` compares with.
+publish: setup $(NEEDED) .toolchain/redis.toml ## measure and check everything at this commit, and write the page (resumable)
+	$(CARGO) build --locked --release --features=$(FEATURES),systems
+	$(CARGO) build --locked --release -p touchstone-checks --features=$(subst $(space),$(comma),$(patsubst %/all,all,$(addprefix touchstone-runtimes/,$(subst $(comma),$(space),$(FEATURES)))))
+	benches/publish.sh
 
 guests: setup ## rebuild the guests byte for byte
 	test-runtime/build.sh

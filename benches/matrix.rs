@@ -248,7 +248,7 @@ fn hand(
     let clean: Vec<f64> =
         samples.iter().filter(|sample| sample.clean).map(Sample::per_call).collect();
     let all: Vec<f64> = samples.iter().map(Sample::per_call).collect();
-    let per_call = if clean.len() >= record::estimate::INTERVAL_SAMPLES { clean } else { all };
+    let per_call = if clean.len() >= record::estimate::SAMPLES { clean } else { all };
     if per_call.is_empty() {
         return;
     }

@@ -17,6 +17,21 @@ const PAGE: &str = "docs/wasmtime-14313.md";
 const STRATEGIES: [&str; 4] =
     ["instance_reuse_tracked", "pooling_cow_resident", "pooling_cow", "recreate_instance_cow"];
 
+/// The numbers of BENCHMARK.md, computed again from the records without this project's code.
+#[test]
+fn the_page_has_the_numbers_of_the_records() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("checks/recompute.py");
+    let has_toml = |status: std::process::ExitStatus| status.success();
+    let python = std::process::Command::new("python3").args(["-c", "import tomllib"]).status();
+    if !python.is_ok_and(has_toml) {
+        assert!(std::env::var_os("CI").is_none(), "python3 3.11 or newer is missing");
+        eprintln!("python3 3.11 or newer is missing: the numbers were not computed again");
+        return;
+    }
+    let ran = std::process::Command::new(script).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+}
+
 fn book(file: &str) -> Book {
     record::load(record::default_path(file)).unwrap().newest().unwrap()
 }

@@ -188,8 +188,8 @@ impl Compare {
                     "high": high,
                     "marked": judged.ratio.marked,
                     "verdict": judged.verdict.to_string(),
-                    "a_ns": judged.subject_ns,
-                    "b_ns": judged.baseline_ns,
+                    "a_ns": judged.subject.median,
+                    "b_ns": judged.baseline.median,
                 })
             };
             print_lines(rows.iter().map(line))?;
@@ -197,7 +197,7 @@ impl Compare {
         }
         let mut table = Table::new(&["", "A", "B", "A / B [95 %]", "verdict"]).right(&[1, 2]);
         for (name, judged) in rows {
-            let [a, b] = [judged.subject_ns, judged.baseline_ns].map(units::time);
+            let [a, b] = [judged.subject, judged.baseline].map(|time| units::time(time.median));
             let ratio = units::ratio_with_interval(&judged.ratio);
             table.row([name.clone(), a, b, ratio, judged.verdict.to_string()]);
         }

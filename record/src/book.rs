@@ -86,7 +86,7 @@ impl Book {
     }
 
     /// The estimate of a metric of a cell; `None` if it was not measured. A metric that is
-    /// observed once per process has the median of the processes, without an interval.
+    /// observed once per process has the median of the processes.
     pub fn estimate(&self, cell: &CellKey, metric: Metric) -> Option<Estimate> {
         let samples = self.samples(cell, metric);
         if metric.is_sampled() {
@@ -94,7 +94,7 @@ impl Book {
         }
         let values: Vec<f64> =
             samples.iter().flat_map(|samples| samples.0.iter().map(Sample::per_call)).collect();
-        estimate::of_values(&values).map(|estimate| Estimate { interval: None, ..estimate })
+        estimate::of_values(&values)
     }
 
     /// The samples of a metric of a cell that its estimate is made of.
@@ -114,13 +114,14 @@ impl Book {
     pub fn throughput(&self, cell: &CellKey) -> Option<Estimate> {
         let call = self.estimate(cell, Metric::Call)?;
         let rate = |ns: f64| cell.threads as f64 * 1e9 / ns;
-        let interval = call.interval.map(|(low, high)| (rate(high), rate(low)));
-        Some(Estimate { median: rate(call.median), interval, marked: call.marked })
+        let exact =
+            Estimate { interval: Some((rate(1.0), rate(1.0))), ..Estimate::exact(rate(1.0)) };
+        Some(exact.over(call))
     }
 
     /// Throughput of all threads of a cell over that of one thread.
     ///
-    /// The median is that of the processes' ratios of mean rates. Within a process both cells have
+    /// The estimate is that of the processes' ratios of mean rates. Within a process both cells have
     /// the same instances, of which some are slower. Side by side they make as many calls as the
     /// mean of their rates says; the median of their times alone is longer than that.
     pub fn scaling(&self, cell: &CellKey) -> Option<Estimate> {
@@ -140,17 +141,20 @@ impl Book {
         let (alone, several) = (rates(&alone), rates(cell));
         let ratio = |(process, alone): (&u32, &f64)| Some(several.get(process)? / alone);
         let ratios: Vec<f64> = alone.iter().filter_map(ratio).collect();
-        let median = estimate::of_values(&ratios)
-            .map_or(of_medians.median, |own| own.median * cell.threads as f64);
-        Some(Estimate { median, ..of_medians })
+        let Some(of_ratios) = estimate::of_values(&ratios) else { return Some(of_medians) };
+        let threads = Estimate::exact(cell.threads as f64);
+        let interval =
+            of_ratios.interval.map(|(low, high)| (low * threads.median, high * threads.median));
+        let scaling = of_ratios.over(Estimate::exact(1.0 / threads.median));
+        Some(Estimate { interval, marked: of_medians.marked, ..scaling })
     }
 
     /// The scaling of a cell and its limit, where it lies above: as if each thread did more work
     /// beside others than alone.
-    pub fn impossible_scaling(&self, cell: &CellKey) -> Option<(f64, f64)> {
-        let ratio = self.scaling(cell)?.median;
+    pub fn impossible_scaling(&self, cell: &CellKey) -> Option<(Estimate, f64)> {
+        let ratio = self.scaling(cell)?;
         let limit = cell.threads as f64 * SCALING;
-        (ratio > limit).then_some((ratio, limit))
+        (ratio.median > limit).then_some((ratio, limit))
     }
 
     /// `true` if a cell has more threads than the machine has processors, so that they take turns.

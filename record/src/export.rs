@@ -58,11 +58,10 @@ pub fn rows(book: &Book) -> Vec<Row> {
     }
     for (of, processes) in &book.comparisons {
         let Some(judged) = judge(processes, MARGIN) else { continue };
-        let time = |ns| Estimate { marked: judged.ratio.marked, ..Estimate::exact(ns) };
         for (metric, unit, own) in [
             ("ratio", "times", judged.ratio),
-            ("subject_call", "ns", time(judged.subject_ns)),
-            ("baseline_call", "ns", time(judged.baseline_ns)),
+            ("subject_call", "ns", judged.subject),
+            ("baseline_call", "ns", judged.baseline),
         ] {
             let shared = of_comparison(book, of, metric, unit);
             rows.push(row(shared, estimated(&own, processes.len())));
@@ -309,7 +308,7 @@ mod tests {
         assert_eq!((&call["metric"], &call["unit"]), (&json!("call"), &json!("ns")));
         assert_eq!(
             (&call["median"], &call["low"], &call["high"]),
-            (&json!(100.25), &json!(100.0), &json!(100.5))
+            (&json!(100.25), &json!(100.25), &json!(100.25))
         );
         assert_eq!((&call["threads"], &call["oversubscribed"]), (&json!(2), &json!(true)));
         assert_eq!((&call["processes"], &call["marked"]), (&json!(3), &json!(false)));
@@ -376,10 +375,10 @@ mod tests {
     fn other_programs_get_their_own_forms() {
         let book = book("case");
         let name = "case_from_guest/engine_interpreted/2_threads";
-        let latency = json!({ "value": 100.25, "lower_value": 100.0, "upper_value": 100.5 });
+        let latency = json!({ "value": 100.25, "lower_value": 100.25, "upper_value": 100.25 });
         assert_eq!(bencher(&book), json!({ name: { "latency": latency } }));
         let github = github(&book);
-        assert_eq!(github[0]["range"], "100.0000 – 100.5000");
+        assert_eq!(github[0]["range"], "100.2500 – 100.2500");
         assert_eq!((&github[0]["name"], &github[0]["unit"]), (&json!(name), &json!("ns")));
     }
 }

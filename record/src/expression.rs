@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn expressions_have_the_usual_order() {
         let value = |name: &str| match name {
-            "idle.pss_kib" => Some(Estimate { median: 30.0, interval: None, marked: true }),
-            "own.80.n" => Some(Estimate { median: 2.0, interval: Some((1.0, 3.0)), marked: false }),
+            "idle.pss_kib" => Some(Estimate { marked: true, ..Estimate::exact(30.0) }),
+            "own.80.n" => Some(Estimate { interval: Some((1.0, 3.0)), ..Estimate::exact(2.0) }),
             _ => None,
         };
         let of = |text: &str| evaluate(text, &value);

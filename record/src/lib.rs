@@ -44,7 +44,7 @@ pub use book::Book;
 pub use check::{MOST_PROCESSES, MOST_WORKS};
 pub use comparison::{Comparison, Contender, Match, Means, Purpose};
 pub use end::End;
-pub use estimate::Estimate;
+pub use estimate::{Estimate, Mode};
 pub use experiment::{
     Dimension, Experiment, PointChart, PointColumn, PointGroup, PointMetric, PointRow, PointTable,
     PointUnit, SentencePart, SentenceRow, Shown, experiments_folder,

@@ -74,9 +74,8 @@ mod tests {
     /// Ratios with an interval of so many parts of a hundred on each side.
     fn ratios(all: &[(u64, f64)], spread: f64) -> Vec<(u64, Estimate)> {
         let estimate = |median: f64| Estimate {
-            median,
             interval: Some((median * (1.0 - spread), median * (1.0 + spread))),
-            marked: false,
+            ..Estimate::exact(median)
         };
         all.iter().map(|(pages, ratio)| (*pages, estimate(*ratio))).collect()
     }
@@ -103,7 +102,7 @@ mod tests {
         // Within the margin there is no difference, however sure it is.
         let none = crossings(&ratios(&[(1, 1.01), (64, 0.99)], 0.001));
         assert_eq!((none.first, none.changes), (None, vec![]));
-        let without = Estimate { median: 3.0, interval: None, marked: true };
+        let without = Estimate { marked: true, ..Estimate::exact(3.0) };
         assert_eq!(crossings(&[(1, without)]).first, None);
         assert_eq!(crossings(&[]).first, None);
         for other in [0.0, f64::INFINITY, f64::NAN] {

@@ -11,7 +11,8 @@ use std::fmt::Write;
 /// A detailed page, a whole file.
 pub(super) fn text(content: &Content<'_>, page: &Page) -> String {
     let mut text = format!(
-        "# {}\n\n{} {}. † marks interference. [Summary]({})\n\n",
+        "# {}\n\n{} {}. † marks interference, ‡ two \
+         modes of processes, each with their number. [Summary]({})\n\n",
         page.title,
         page.answers,
         origin::of_page(content.matrix.records, page),

@@ -103,6 +103,11 @@ impl<'a> Matrix<'a> {
         (cells, marked, marked as f64 / cells.max(1) as f64)
     }
 
+    /// How many cells have processes of two modes.
+    pub(super) fn two_modes(&self) -> usize {
+        self.calls.values().filter(|call| call.modes.is_some()).count()
+    }
+
     pub(super) fn cell(&self, executor: &Executor, work: &Work, threads: usize) -> Cell<'a> {
         let key = executor.cell(&work.case, &work.guest, threads);
         match (self.calls.get(&key), self.book.refusal(&key)) {

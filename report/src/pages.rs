@@ -14,13 +14,14 @@ use strum::{EnumIter, EnumString, IntoEnumIterator};
 use touchstone_executor::{Execution, Owner, Strategy};
 use touchstone_record::data;
 use touchstone_record::files::FilePath;
-use touchstone_record::{Check, Executor, Experiment};
+use touchstone_record::{Check, Executor, Experiment, Place};
 
 /// The division of the report. `benches/pages.toml` explains the keys, also those below.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Pages {
     pub(crate) findings: Vec<Finding>,
+    pub(crate) rungs: Vec<Rungs>,
     pub(crate) engines: Vec<Finding>,
     pub(crate) needs: Vec<Need>,
     pub(crate) payload: Option<Work>,
@@ -28,23 +29,53 @@ pub(crate) struct Pages {
     #[serde(deserialize_with = "data::executors")]
     pub(crate) threads: Vec<Executor>,
     pub(crate) work: Vec<Group>,
-    pub(crate) documents: Vec<String>,
     pub(crate) limits: Vec<String>,
     pub(crate) pages: Vec<Page>,
 }
 
-/// A sentence that states a ratio of two times.
+/// A sentence or a row that states a ratio of two times.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Finding {
     pub(crate) text: String,
-    pub(crate) call: Work,
+    pub(crate) call: Option<Work>,
     #[serde(default = "one")]
     pub(crate) threads: usize,
     #[serde(deserialize_with = "data::executor")]
     pub(crate) subject: Executor,
     #[serde(default, deserialize_with = "data::some_executor")]
     pub(crate) baseline: Option<Executor>,
+    /// Further baselines; the fastest of all counts.
+    #[serde(default, deserialize_with = "data::executors")]
+    pub(crate) or: Vec<Executor>,
+    /// `true` if both calls have a deadline.
+    #[serde(default)]
+    pub(crate) deadline: bool,
+    /// Where it was measured, if in an experiment.
+    pub(crate) experiment: Option<Measured>,
+}
+
+/// A value of an experiment at a place without its executor.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Measured {
+    pub(crate) name: String,
+    #[serde(default, rename = "where")]
+    pub(crate) place: Place,
+    /// The time as an expression, or the name of a rate a second.
+    pub(crate) value: String,
+    #[serde(default)]
+    pub(crate) rate: bool,
+}
+
+/// Rows of the table at the head of the page, with a heading.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rungs {
+    pub(crate) title: String,
+    #[serde(default)]
+    pub(crate) note: String,
+    pub(crate) rows: Vec<Finding>,
 }
 
 const fn one() -> usize {
@@ -194,10 +225,6 @@ impl Pages {
                 let is_new = seen.insert(table.as_str());
                 ensure!(is_new, "the page '{file}' repeats the table '{table}'");
             }
-        }
-        for table in &self.documents {
-            let is_known = tables.layouts.iter().any(|layout| layout.name == *table);
-            ensure!(is_known, "`documents` names no table: '{table}'");
         }
         if let Some(table) = known.difference(&seen).next() {
             bail!("the table '{table}' stands on no page");

@@ -1,7 +1,7 @@
 //! Numbers as people read them: a unit that fits and few digits.
 
 use touchstone_executor::guest::text::plural;
-use touchstone_record::{Estimate, PAGE};
+use touchstone_record::{Estimate, Mode, PAGE};
 
 /// Units of time with their length in ns, shortest first.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -40,11 +40,29 @@ pub(super) fn time_short(ns: f64) -> String {
 
 /// A time as [`time_short`], marked where it is.
 pub(super) fn short(time_ns: &Estimate) -> String {
-    marked(time_short(time_ns.median), time_ns.marked)
+    time_short(time_ns.median) + marks(time_ns)
 }
 
 /// Stands behind a value that too few clean samples support.
 pub const MARK: &str = "†";
+
+/// Stands behind a value whose processes fall into two modes.
+pub const TWO_MODES: &str = "‡";
+
+/// The marks of an estimate.
+fn marks(of: &Estimate) -> &'static str {
+    match (of.marked, of.modes.is_some()) {
+        (false, false) => "",
+        (true, false) => MARK,
+        (false, true) => TWO_MODES,
+        (true, true) => "†‡",
+    }
+}
+
+/// A text, with the marks of an estimate behind it.
+pub(super) fn with_marks(text: String, of: &Estimate) -> String {
+    text + marks(of)
+}
 
 /// A text, with [`MARK`] behind it where its value is marked.
 #[must_use]
@@ -60,30 +78,55 @@ pub fn time_with_interval(time: &Estimate) -> String {
     with_interval(time, scale, unit, significant(time.median / scale, 4))
 }
 
-/// A time in ns with how far its interval reaches from the median, as a share:
-/// `4.212 µs ±0.6 %`.
+/// A time in ns with its interval and three significant digits: `4.21 µs [4.19 – 4.25]`; of two
+/// modes with the number of their processes: `84.3 ns (5), 3.75 µs (1)‡`.
 #[must_use]
-pub fn time_with_reach(time_ns: &Estimate) -> String {
-    let reach = time_ns.interval.map_or_else(String::new, |(low, high)| {
-        let reach = (time_ns.median - low).max(high - time_ns.median) / time_ns.median;
-        format!(" ±{} %", significant(reach.max(0.001) * 100.0, 1 + i32::from(reach >= 0.1)))
-    });
-    marked(format!("{}{reach}", time(time_ns.median)), time_ns.marked)
+pub fn brief(time: &Estimate) -> String {
+    if let Some(modes) = time.modes {
+        return both(modes, |ns| short_time(ns).concat()) + marks(time);
+    }
+    let [shown, unit] = short_time(time.median);
+    let Some(interval) = time.interval else { return shown + &unit + marks(time) };
+    let (_, scale) = unit_of(time.median, 3);
+    let shown = shown.trim_end().to_owned();
+    with_interval(&Estimate { interval: Some(interval), ..*time }, scale, &unit, shown)
+}
+
+/// Three significant digits with a space behind them, and the unit.
+fn short_time(ns: f64) -> [String; 2] {
+    let (unit, scale) = unit_of(ns, 3);
+    [significant(ns / scale, 3) + " ", unit.to_owned()]
+}
+
+/// Two modes, each with the number of its processes where that is known.
+fn both(modes: [Mode; 2], text: impl Fn(f64) -> String) -> String {
+    let mode = |of: Mode| match of.processes {
+        0 => text(of.median),
+        processes => format!("{} ({processes})", text(of.median)),
+    };
+    modes.map(mode).join(", ")
 }
 
 /// `shown` is the median, whose digits the ends of the interval take after.
 fn with_interval(of: &Estimate, scale: f64, unit: &str, shown: String) -> String {
+    if let Some(modes) = of.modes {
+        let text = |value: f64| match unit {
+            "×" => format!("{} ×", factor(value)),
+            _ => time(value),
+        };
+        return both(modes, text) + marks(of);
+    }
     let places = shown.split_once('.').map_or(0, |(_, digits)| digits.len());
     let interval = of.interval.map_or("no interval".to_owned(), |(low, high)| {
         format!("{:.places$} – {:.places$}", low / scale, high / scale)
     });
-    marked(format!("{shown} {unit} [{interval}]"), of.marked)
+    format!("{shown} {unit} [{interval}]") + marks(of)
 }
 
 /// The median of a time in ns, marked where it is: `4.212 µs`.
 #[must_use]
 pub fn median(time_ns: &Estimate) -> String {
-    marked(time(time_ns.median), time_ns.marked)
+    time(time_ns.median) + marks(time_ns)
 }
 
 /// A ratio with its interval: `1.024 × [1.010 – 1.031]`.
@@ -96,7 +139,20 @@ pub fn ratio_with_interval(ratio: &Estimate) -> String {
 /// The median of a ratio, marked where it is: `350 ×`, `11.2 ×`, `1.02 ×`.
 #[must_use]
 pub fn times(ratio: &Estimate) -> String {
-    marked(format!("{} ×", factor(ratio.median)), ratio.marked)
+    format!("{} ×", factor(ratio.median)) + marks(ratio)
+}
+
+/// How many times with the interval: `48.8 [45.1 – 52.0]`.
+pub(super) fn factor_with_interval(ratio: &Estimate) -> String {
+    let interval = ratio.interval.filter(|_| ratio.modes.is_none());
+    let text = match (ratio.modes, interval) {
+        (Some(modes), _) => both(modes, factor),
+        (_, Some((low, high))) => {
+            format!("{} [{} – {}]", factor(ratio.median), factor(low), factor(high))
+        }
+        _ => factor(ratio.median),
+    };
+    text + marks(ratio)
 }
 
 /// How many times: `350`, `11.2`, `1.02`.
@@ -121,7 +177,7 @@ pub fn rate(rate: &Estimate) -> String {
         v if v >= 1e3 => (v / 1e3, "k/s"),
         v => (v, "/s"),
     };
-    marked(format!("{} {unit}", significant(value, 4)), rate.marked)
+    format!("{} {unit}", significant(value, 4)) + marks(rate)
 }
 
 /// A size given in bytes: `96 B`, `57.4 KiB`, `1.25 MiB`.
@@ -195,7 +251,7 @@ mod tests {
     }
 
     fn estimate(median: f64, interval: Option<(f64, f64)>, marked: bool) -> Estimate {
-        Estimate { median, interval, marked }
+        Estimate { interval, marked, ..Estimate::exact(median) }
     }
 
     #[test]
@@ -204,6 +260,16 @@ mod tests {
         assert_eq!(time(Some((4190.0, 4251.0)), false), "4.212 µs [4.190 – 4.251]");
         assert_eq!(time(None, true), "4.212 µs [no interval]†");
         assert_eq!(median(&estimate(4212.0, None, true)), "4.212 µs†");
+        let own = estimate(4212.0, Some((4190.0, 4251.0)), false);
+        assert_eq!(brief(&own), "4.21 µs [4.19 – 4.25]");
+        assert_eq!(brief(&estimate(999.6, None, true)), "1.00 µs†");
+        assert_eq!(factor_with_interval(&own.over(own)), "1.00 [0.986 – 1.01]");
+        let modes = [(84.3, 5), (3750.0, 1)];
+        let modes = Some(modes.map(|(median, processes)| Mode { median, processes }));
+        let own = Estimate { modes, ..estimate(84.5, Some((20.0, 800.0)), false) };
+        assert_eq!(brief(&own), "84.3 ns (5), 3.75 µs (1)‡");
+        assert_eq!(time_with_interval(&own), "84.30 ns (5), 3.750 µs (1)‡");
+        assert_eq!(factor_with_interval(&own.over(Estimate::exact(1.0))), "84.3 (5), 3750 (1)‡");
         let ratio = |ratio: f64, marked| {
             ratio_with_interval(&estimate(ratio, Some((ratio * 0.9, ratio * 1.1)), marked))
         };

@@ -3,7 +3,7 @@
 use super::Round;
 use super::judge::{Judge, Use};
 use crate::plan::Budget;
-use crate::record::estimate::INTERVAL_SAMPLES;
+use crate::record::estimate::SAMPLES;
 use crate::record::{Sample, Samples};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Collector {
     }
 
     /// `true` if no further round is needed: there are all samples, or two of them and no time is
-    /// left. Three processes with two samples each have enough for an interval.
+    /// left.
     pub(super) fn is_complete(&self) -> bool {
         self.samples() >= self.planned || (self.spent > self.limit && self.samples() > 1)
     }
@@ -64,7 +64,7 @@ impl Collector {
 
     /// The samples. A few with interference beside enough clean ones would only widen the record.
     pub(super) fn finish(mut self) -> Samples {
-        if self.clean.len() < INTERVAL_SAMPLES {
+        if self.clean.len() < SAMPLES {
             self.clean.extend(self.noisy);
         }
         Samples(self.clean)
@@ -129,17 +129,17 @@ mod tests {
     fn enough_clean_samples_drop_those_with_interference() {
         let mut one = collector(Duration::ZERO, Duration::MAX);
         one.add(round(false), ROUND);
-        for _ in 1..INTERVAL_SAMPLES {
+        for _ in 1..SAMPLES {
             one.add(round(true), ROUND);
         }
         let samples = clean(&one.finish());
-        assert_eq!((samples.len(), samples.last()), (INTERVAL_SAMPLES, Some(&false)));
+        assert_eq!((samples.len(), samples.last()), (SAMPLES, Some(&false)));
         let mut other = collector(Duration::ZERO, Duration::MAX);
         other.add(round(false), ROUND);
-        for _ in 0..INTERVAL_SAMPLES {
+        for _ in 0..SAMPLES {
             other.add(round(true), ROUND);
         }
-        assert_eq!(clean(&other.finish()), [true; INTERVAL_SAMPLES]);
+        assert_eq!(clean(&other.finish()), [true; SAMPLES]);
     }
 
     #[test]

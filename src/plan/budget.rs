@@ -17,6 +17,8 @@ pub struct Budget {
     pub processes: u32,
     /// Most further processes, for cells with too few clean samples.
     pub extra: u32,
+    /// Most processes of a cell of the overview; 0 if it has as many as others.
+    pub most: u32,
     /// Samples of a cell in each process. Long calls have fewer.
     pub samples: usize,
     pub sample: Duration,
@@ -34,8 +36,9 @@ impl Budget {
     pub fn full(seed: u64) -> Self {
         Self {
             name: "full".to_owned(),
-            processes: estimate::PROCESSES as u32,
+            processes: estimate::PROCESSES as u32 + 1,
             extra: 5,
+            most: 20,
             samples: 6,
             sample: Duration::from_micros(600),
             cell: Duration::from_millis(50),
@@ -49,7 +52,9 @@ impl Budget {
     pub fn quick(seed: u64) -> Self {
         Self {
             name: "quick".to_owned(),
+            processes: estimate::PROCESSES as u32,
             extra: 1,
+            most: 0,
             samples: 5,
             sample: Duration::from_micros(400),
             cell: Duration::from_millis(40),
@@ -62,6 +67,7 @@ impl Budget {
         let shares = cells.max(1) as u32 * self.processes.max(1);
         let share = (time / shares).clamp(Duration::from_millis(4), Duration::from_secs(2));
         "custom".clone_into(&mut self.name);
+        self.most = 0;
         self.cell = share;
         self.retry = share;
         let fit = share.as_micros() / self.sample.as_micros().max(1);

@@ -7,8 +7,8 @@ use super::{Came, Done, FromWorker, Job, Performer, Scope, Tally, Task, ToWorker
 use crate::case::{Case, Guests, first_call};
 use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe::{self, Calibration};
-use crate::plan::{Random, shuffled};
-use crate::record::{Comparison, Line, Observations, Refusal, Setup, Sink, Status, worst};
+use crate::plan::{Cell, Random, shuffled};
+use crate::record::{CellKey, Comparison, Line, Observations, Refusal, Setup, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::Progress;
 use anyhow::{Context, Result};
@@ -17,6 +17,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
+
+/// Processes of a cell of the overview before their spread is judged. Fewer would often judge it
+/// too small.
+const FIRST: usize = 6;
+/// Half of the width that its interval should have, over the median.
+const REACH: f64 = 0.05;
 
 /// The environment of a run.
 pub struct Host<'a> {
@@ -137,6 +143,40 @@ impl Run<'_> {
             ));
             self.observer.more(again.len());
             self.pass(budget.processes + extra, again)?;
+        }
+        self.narrow()
+    }
+
+    /// Measures the cells of the overview in more processes. Their number follows from the spread
+    /// between the first ones alone, once, so that it does not depend on the time.
+    fn narrow(&mut self) -> Result<()> {
+        let Job { budget, cells, .. } = self.job;
+        let wanted = (FIRST.min(budget.most as usize), REACH, budget.most as usize);
+        let is_wide = |cell: &&Cell| {
+            let first = cell.case.guests.first().map(ToString::to_string);
+            let is_first = first.is_some_and(|guest| guest == cell.key.guest);
+            cell.case.role.is_some() && is_first && !cell.key.strategy.is_precompiled()
+        };
+        let overview: Vec<CellKey> =
+            cells.iter().filter(is_wide).map(|cell| cell.key.clone()).collect();
+        for further in 0..budget.most {
+            let again = overview.iter().filter(|cell| {
+                let task = Task::Cell((*cell).clone());
+                let seen = self.done.clean_processes(&task);
+                !self.is_over(&task) && seen < self.done.wanted(cell, wanted)
+            });
+            let again: Vec<Task> = again.cloned().map(Task::Cell).collect();
+            if again.is_empty() || self.host.stop.asked() {
+                break;
+            }
+            if further == 0 {
+                self.observer.says(&match again.len() {
+                    1 => "1 cell of the overview gets more processes".to_owned(),
+                    cells => format!("{cells} cells of the overview get more processes"),
+                });
+            }
+            self.observer.more(again.len());
+            self.pass(budget.processes + budget.extra + further, again)?;
         }
         Ok(())
     }

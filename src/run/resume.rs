@@ -1,7 +1,7 @@
 //! Continues an interrupted run.
 
 use super::{Job, Task};
-use crate::record::estimate::{has_enough, needed};
+use crate::record::estimate::{has_enough, needed, of_processes, processes_for};
 use crate::record::{CellKey, Executor, Header, Line, Metric, Refusals, Setup, worst};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,6 +13,8 @@ pub struct Done {
     pub begun: bool,
     /// By task: the processes in which it was done, and `true` for clean ones.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
+    /// The medians of the clean ones, ns.
+    pub medians: BTreeMap<CellKey, BTreeMap<u32, f64>>,
     pub refusals: Refusals,
     /// Setup of each executor on its first guest of the run.
     pub setups: BTreeMap<Executor, Setup>,
@@ -27,6 +29,11 @@ impl Done {
                 // The steps of a call have their own mark, and no pass for their sake.
                 let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
+                let call = seen.metrics.get(&Metric::Call).filter(|_| clean);
+                if let Some(median) = call.and_then(|call| of_processes(&[call])) {
+                    let own = self.medians.entry(seen.cell.clone()).or_default();
+                    own.insert(seen.process, median.median);
+                }
                 let task = Task::Cell(seen.cell.clone());
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
             }
@@ -48,6 +55,14 @@ impl Done {
     /// `true` if a cell is refused.
     pub fn is_refused(&self, cell: &CellKey) -> bool {
         worst(&self.refusals, cell).is_some()
+    }
+
+    /// Number of clean processes that a cell should have: `first`, then as many as the spread
+    /// between these asks for.
+    pub fn wanted(&self, cell: &CellKey, (first, share, most): (usize, f64, usize)) -> usize {
+        let medians = self.medians.get(cell).into_iter().flatten().map(|(_, median)| *median);
+        let medians: Vec<f64> = medians.take(first).collect();
+        if medians.len() < first { first } else { processes_for(&medians, share, most) }
     }
 
     /// Number of processes in which a task has enough clean samples.

@@ -173,6 +173,7 @@ fn budget() -> Budget {
         name: "custom".to_owned(),
         processes: PROCESSES,
         extra: 0,
+        most: 0,
         samples: 3,
         sample: short,
         cell: short,

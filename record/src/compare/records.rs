@@ -14,8 +14,8 @@ pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<(CellKey,
         let judged = Judged {
             ratio,
             verdict: Verdict::of(ratio.interval, margin),
-            subject_ns: ours.median,
-            baseline_ns: theirs.median,
+            subject: ours,
+            baseline: theirs,
         };
         Some((cell.clone(), judged))
     };

@@ -1,4 +1,5 @@
-//! Groups of horizontal bars with their numbers, in one panel or in several beside each other.
+//! Groups of horizontal bars with their numbers, in one panel or in several beside each other. On a
+//! logarithmic axis, where a bar would begin at an arbitrary value, they are dots with intervals.
 
 use super::axis::{Axis, Spread};
 use super::canvas::{self, Anchor, Canvas, NORMAL, Point};
@@ -78,7 +79,14 @@ impl Bars {
         let top = self.frame.top();
         let axis = |panel: usize| {
             let room = canvas::widest(self.values(panel).map(|value| short(&value))) + PAD;
-            let axis = Axis::of_bars(self.spread, self.values(panel).map(|v| v.median))?;
+            let ends = self.values(panel).flat_map(|value| {
+                let (low, high) = value.ends();
+                [low, value.median, high]
+            });
+            let axis = match self.spread {
+                Spread::Linear => Axis::of_bars(self.values(panel).map(|value| value.median))?,
+                Spread::Logarithmic => Axis::of_points(ends)?,
+            };
             Some(axis.on(begin(panel), begin(panel) + (width - room).max(20.0)))
         };
         let axes: Vec<Option<Axis>> = (0..count).map(axis).collect();
@@ -107,7 +115,12 @@ impl Bars {
                     let first = y + (own - bars.len() as f64 * pitch) / 2.0;
                     for (index, bar) in bars.iter().enumerate() {
                         let corner = (begin(panel), first + index as f64 * pitch);
-                        draw(&mut canvas, axis, (corner, pitch), *bar, theme);
+                        match self.spread {
+                            Spread::Linear => draw(&mut canvas, axis, (corner, pitch), *bar, theme),
+                            Spread::Logarithmic => {
+                                dot(&mut canvas, axis, (corner, pitch), *bar, theme)
+                            }
+                        }
                     }
                 }
                 y += own;
@@ -133,6 +146,26 @@ fn draw(
     let end = axis.at(value.median).max(begin + 2.0);
     let size = (end - begin, pitch - 2.0);
     canvas.bar((begin, y + 1.0), size, theme.paint(fill), value.marked);
+    let ground = (theme.background, theme.text);
+    frame::on_ground(canvas, (end + 5.0, middle), &short(&value), ground);
+}
+
+/// Draws a dot with its interval and its number, or a dash.
+fn dot(
+    canvas: &mut Canvas,
+    axis: &Axis,
+    ((begin, y), pitch): (Point, f64),
+    (fill, value): (Fill, Option<Estimate>),
+    theme: &Theme,
+) {
+    let middle = y + pitch / 2.0;
+    let Some(value) = value else {
+        return canvas.text((begin + 3.0, middle), NOTHING, Anchor::Start, theme.muted);
+    };
+    let at = axis.at(value.median);
+    frame::whisker(canvas, axis, middle, &value, theme.paint(fill).0);
+    canvas.dot((at, middle), theme.paint(fill), value.marked);
+    let end = axis.at(value.ends().1).max(at + canvas::DOT);
     let ground = (theme.background, theme.text);
     frame::on_ground(canvas, (end + 5.0, middle), &short(&value), ground);
 }

@@ -38,7 +38,10 @@ impl Dumbbells {
     pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         let ends = || self.rows.iter().flat_map(|row| &row.ends).map(|end| end.1);
         let values = ends().chain(self.line.iter().map(|line| line.0));
-        let axis = Axis::of_points(values.map(|value| value.median))?;
+        let axis = Axis::of_points(values.flat_map(|value| {
+            let (low, high) = value.ends();
+            [low, value.median, high]
+        }))?;
         let is_headed = self.line.is_some() || !self.heading.is_empty();
         let head = if is_headed { 26.0 } else { 4.0 };
         let height = head + self.rows.len() as f64 * ROW;
@@ -93,12 +96,15 @@ fn draw(
     canvas.path(&[(at(least), y), (at(most), y)], 3, joint);
     // Later values lie below earlier ones.
     for (fill, value) in row.ends.iter().rev() {
+        frame::whisker(canvas, axis, y, value, theme.paint(*fill).0);
         canvas.dot((at(value), y), theme.paint(*fill), value.marked);
     }
     let mut number = |x, text: &str| frame::on_ground(canvas, (x, y), text, (ground, theme.text));
-    number(at(most) + DOT + 5.0, &short(most));
+    let end = axis.at(most.ends().1).max(at(most) + DOT);
+    number(end + 5.0, &short(most));
     if row.ends.len() > 1 {
         let text = short(least);
-        number(at(least) - DOT - 5.0 - canvas::small(&text), &text);
+        let end = axis.at(least.ends().0).min(at(least) - DOT);
+        number(end - 5.0 - canvas::small(&text), &text);
     }
 }

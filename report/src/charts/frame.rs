@@ -1,9 +1,10 @@
 //! The common parts of charts: width, title, legend, the note on hollow marks.
 
 use super::axis::Axis;
-use super::canvas::{self, Anchor, Canvas, Paint, Point, SMALL, TITLE};
+use super::canvas::{self, Anchor, Canvas, Color, Paint, Point, SMALL, TITLE};
 use super::theme::{Fill, Theme};
 use crate::units::{self, MARK};
+use touchstone_record::Estimate;
 
 /// Width of every chart, px.
 pub(super) const WIDTH: f64 = 800.0;
@@ -95,6 +96,16 @@ pub(super) fn grid(canvas: &mut Canvas, axis: &Axis, (top, bottom): Point, theme
     for (x, value) in axis.marks(66.0) {
         canvas.path(&[(x, top), (x, bottom)], 1, theme.grid);
         canvas.text((x, bottom + 12.0), &tick(value), Anchor::Middle, theme.muted);
+    }
+}
+
+/// The interval of a value on a horizontal axis: a line with an end on both sides.
+pub(super) fn whisker(canvas: &mut Canvas, axis: &Axis, y: f64, value: &Estimate, ink: Color) {
+    let Some((low, high)) = value.interval else { return };
+    let [low, high] = [low, high].map(|end| axis.at(end));
+    canvas.path(&[(low, y), (high, y)], 2, ink);
+    for x in [low, high] {
+        canvas.path(&[(x, y - 4.0), (x, y + 4.0)], 2, ink);
     }
 }
 

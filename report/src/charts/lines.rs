@@ -5,6 +5,7 @@ use super::axis::Axis;
 use super::canvas::{self, Anchor, Canvas, Point};
 use super::frame::{self, Frame, LINE, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
+use crate::tables::charts::Hue;
 use touchstone_record::Estimate;
 
 /// Lines, ready to be laid out.
@@ -22,6 +23,10 @@ pub(super) struct Lines {
 
 /// Length of the sample of a line with dashes, px: each of the patterns fits once.
 const SAMPLE: f64 = 42.0;
+
+/// A colour for each line.
+pub(super) const LINES: [Hue; 6] =
+    [Hue::Blue, Hue::Orange, Hue::Green, Hue::Red, Hue::Violet, Hue::Grey];
 
 /// Distinct dashes, the solid line first.
 pub(super) const DASHES: [&[f64]; 6] = [
@@ -134,7 +139,11 @@ impl Lines {
             let own = series.points.iter().map(|(x, value)| at(*x, value.median));
             let own: Vec<Point> = own.collect();
             canvas.dashed(&own, series.dashes, color);
-            for (at, (_, value)) in own.iter().zip(&series.points).filter(|_| series.dotted) {
+            for (at, (x, value)) in own.iter().zip(&series.points).filter(|_| series.dotted) {
+                if let Some((low, high)) = value.interval {
+                    let ends = [low, high].map(|end| (horizontal.at(*x), vertical.at(end)));
+                    canvas.path(&ends, 2, color);
+                }
                 canvas.dot(*at, (color, color), value.marked);
             }
             ends.extend(own.last().map(|end| (*end, series)));

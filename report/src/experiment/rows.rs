@@ -217,5 +217,5 @@ pub(crate) fn shown(as_shown: Shown, value: &Estimate) -> String {
         Shown::Factor => units::factor(number),
         Shown::Rate => format!("{} /s", units::grouped(whole(number))),
     };
-    units::marked(text, value.marked)
+    units::with_marks(text, value)
 }

@@ -24,9 +24,6 @@ pub(super) use page::{anomalies, broken_rules, draft};
 pub(crate) enum Rule {
     /// Throughput on N threads is at most 1.05 × N times that on one.
     Scaling,
-    /// In every sample, each thread makes at least half of its share of the calls; on one
-    /// thread, calls and thread agree.
-    SlowThread,
     /// A comparison and the times of its two cells differ by a factor of at most 1.3.
     Comparison,
     /// At least 1,000 calls stand behind a call below 20 µs.
@@ -44,7 +41,6 @@ impl Rule {
     fn title(self) -> &'static str {
         match self {
             Self::Scaling => "scaling beyond the number of threads",
-            Self::SlowThread => "a thread with too few calls",
             Self::Comparison => "comparisons that contradict their cells",
             Self::FewCalls => "too few calls",
             Self::ShortSample => "samples that are too short",

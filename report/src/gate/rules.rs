@@ -13,8 +13,6 @@ const AGREEMENT: f64 = 1.3;
 const LEAST_CALLS: u64 = 1000;
 /// Shortest sample, ns; shorter ones are too close to the steps of the clock.
 const SHORT_NS: f64 = 20_000.0;
-/// Least share of the calls of a sample that a thread has to make; 1 is its fair share.
-const LEAST_SHARE: f64 = 0.5;
 /// How many times the fastest engine's time a warm call of the baseline may take.
 const BASELINE: f64 = 1.05;
 /// Share of marked cells from which on a run is not published.
@@ -59,7 +57,6 @@ fn of_cell(book: &Book, cell: &CellKey) -> impl Iterator<Item = Violation> {
     let short = LATENCIES.map(|metric| short_samples(book, cell, metric));
     let others = [
         scaling(book, cell),
-        slow_thread(cell, &calls),
         few_calls(book, cell, &calls),
         few_processes(book, cell),
         baseline(book, cell),
@@ -73,25 +70,9 @@ fn broken(cell: &CellKey, rule: Rule, found: String, limit: String) -> Option<Vi
 
 fn scaling(book: &Book, cell: &CellKey) -> Option<Violation> {
     let (ratio, limit) = book.impossible_scaling(cell)?;
-    let found = format!("scaling {ratio:.2} on {}", count(cell.threads, "thread"));
-    broken(cell, Rule::Scaling, found, format!("limit {limit:.2}"))
-}
-
-/// Latency is time over calls and throughput calls over time, both of the same samples: on
-/// one thread they agree if the thread's calls are all calls, on several if none stood by.
-fn slow_thread(cell: &CellKey, samples: &[Sample]) -> Option<Violation> {
-    let least = if cell.threads == 1 { 1.0 / AGREEMENT } else { LEAST_SHARE };
-    // A sample without calls has no share: that is wrong too.
-    let is_wrong = |share: &f64| !(least..=AGREEMENT).contains(share);
-    let share =
-        |sample: &Sample| (sample.slowest * cell.threads as u64) as f64 / sample.calls as f64;
-    // A round whose threads did not keep up with each other is kept as one with interference.
-    let clean = || samples.iter().filter(|sample| sample.clean);
-    let wrong: Vec<f64> = clean().map(share).filter(is_wrong).collect();
-    let share = wrong.iter().copied().min_by(f64::total_cmp)?;
-    let (wrong, of) = (wrong.len(), count(clean().count(), "sample"));
-    let found = format!("a thread makes {share:.2} of its share of the calls, in {wrong} of {of}");
-    broken(cell, Rule::SlowThread, found, format!("limit {LEAST_SHARE}"))
+    let found = format!("scaling {:.2} on {}", ratio.median, count(cell.threads, "thread"));
+    let above = broken(cell, Rule::Scaling, found, format!("limit {limit:.2}"))?;
+    Some(Violation { is_tie: ratio.ends().0 <= limit, ..above })
 }
 
 fn few_calls(book: &Book, cell: &CellKey, samples: &[Sample]) -> Option<Violation> {

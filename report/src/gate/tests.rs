@@ -137,22 +137,6 @@ fn scaling_above_the_number_of_threads() {
 }
 
 #[test]
-fn a_thread_that_stood_by() {
-    let slow = Sample { slowest: 400, ..sample(2, 1000, 100.0) };
-    assert_eq!(
-        said([observed(&cell("a", 2), 3, slow)]),
-        ["a thread makes 0.40 of its share of the calls, in 30 of 30 samples: a_interpreted, \
-          case_from_guest on 2 threads (limit 0.5)"]
-    );
-    // On one thread: throughput and latency would differ by a factor of two.
-    let odd = Sample { slowest: 500, ..sample(1, 1000, 100.0) };
-    assert!(said([observed(&cell("a", 1), 3, odd)])[0].starts_with("a thread makes 0.50"));
-    let none = Sample { calls: 0, slowest: 0, ..sample(2, 1000, 100.0) };
-    let said = said([observed(&cell("a", 2), 3, none)]);
-    assert!(said.iter().any(|line| line.starts_with("a thread makes")), "{said:?}");
-}
-
-#[test]
 fn a_comparison_and_its_cells() {
     let cells = || [timed("a", 1, 100.0), timed("b", 1, 100.0)];
     let with = |lines| said(cells().into_iter().chain([lines]));

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::hash::Hash;
 use touchstone_executor::Strategy;
-use touchstone_record::estimate::{CLEAN_SAMPLES, INTERVAL_SAMPLES, PROCESSES};
+use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES, STUDENT};
 use touchstone_record::{Book, CellKey, Metric, Observations, Refusal, SCHEMA, Sample, Setup};
 
 /// All that the page's script gets.
@@ -38,7 +38,8 @@ pub(super) struct Data<'a> {
 struct Rules {
     processes: usize,
     clean: usize,
-    interval: usize,
+    /// Quantiles of Student's t distribution.
+    student: [f64; 30],
 }
 
 #[derive(Debug, Serialize)]
@@ -81,6 +82,8 @@ struct Columns {
     low: Vec<Number>,
     high: Vec<Number>,
     marked: Vec<usize>,
+    /// Cells whose processes fall into two modes.
+    modes: Vec<usize>,
     /// Timed calls of all processes.
     calls: Vec<u64>,
     /// For each process its number, then its samples in ns per call, four digits each. A
@@ -93,6 +96,11 @@ struct Columns {
 struct Number(f64);
 
 impl Number {
+    /// With twelve significant digits: logarithms differ in the last ones between machines.
+    fn fine(value: f64) -> Self {
+        Self(format!("{value:.11e}").parse().unwrap_or(value))
+    }
+
     /// With four significant digits.
     fn short(value: f64) -> Self {
         Self(format!("{value:.3e}").parse().unwrap_or(value))
@@ -182,7 +190,7 @@ impl<'a> Data<'a> {
         let setups = book.setups.iter().filter_map(setup).collect();
         Self {
             schema: SCHEMA,
-            rules: Rules { processes: PROCESSES, clean: CLEAN_SAMPLES, interval: INTERVAL_SAMPLES },
+            rules: Rules { processes: PROCESSES, clean: CLEAN_SAMPLES, student: STUDENT },
             run: Run {
                 id: &header.run,
                 started: &header.started_at,
@@ -219,12 +227,13 @@ impl Columns {
                     let Some(place) = executors.get_index_of(executor) else { continue };
                     let (low, high) = time.interval.unwrap_or_default();
                     columns.marked.extend(time.marked.then_some(columns.executor.len()));
+                    columns.modes.extend(time.modes.map(|_| columns.executor.len()));
                     columns.executor.push(place);
                     columns.work.push(at);
                     columns.threads.push(threads);
                     columns.median.push(Number(time.median));
-                    columns.low.push(Number(low));
-                    columns.high.push(Number(high));
+                    columns.low.push(Number::fine(low));
+                    columns.high.push(Number::fine(high));
                     let key = executor.cell(&work.case, &work.guest, threads);
                     columns.push_samples(matrix.book, &key);
                 }

@@ -3,7 +3,9 @@
 use crate::machines::{self, Call};
 use crate::matrix::Matrix;
 use crate::rank::Pick;
-use crate::units::{MARK, count, grouped, percent, ratio_with_interval, time_with_interval};
+use crate::units::{
+    MARK, TWO_MODES, count, grouped, percent, ratio_with_interval, time_with_interval,
+};
 use std::fmt::Write;
 use touchstone_record::escape::html;
 use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
@@ -78,7 +80,8 @@ pub(super) fn note(matrix: &Matrix<'_>) -> String {
     };
     format!(
         "{MARK} marks a value with interference: fewer than {PROCESSES} processes gave \
-         {CLEAN_SAMPLES} clean samples each, and the value may read up to 2 × slow.{sketch}"
+         {CLEAN_SAMPLES} clean samples each, and the value may read up to 2 × slow. {TWO_MODES} marks a cell whose processes fall \
+         into two groups more than 1.5 times apart.{sketch}"
     )
 }
 

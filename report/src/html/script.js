@@ -59,12 +59,12 @@ const executors = data.executors.map(([e, s, leaks], at) => {
 });
 const keyOf = (executor, work, threads) => [work.case, work.guest, executor.name, threads].join(" ");
 const column = data.cells;
-const marked = new Set(column.marked);
+const [marked, modes] = [new Set(column.marked), new Set(column.modes)];
 const cells = column.executor.map((at, i) => {
   const [executor, work, threads] = [executors[at], works[column.work[i]], column.threads[i]];
   return {
     executor, work, threads, key: keyOf(executor, work, threads),
-    median: column.median[i], low: column.low[i], high: column.high[i], marked: marked.has(i),
+    median: column.median[i], low: column.low[i], high: column.high[i], marked: marked.has(i), modes: modes.has(i),
     calls: column.calls[i], samples: column.samples[i],
   };
 });
@@ -222,7 +222,7 @@ const line = (row) => {
   tr.append(h("th", { scope: "row" }, head, executor.leaks ? h("div", { class: "leak" }, `leaks ${executor.leaks}`) : null));
   const values = {
     case: [row.work.case], guest: [row.work.guest], threads: [row.threads],
-    median: () => [time(row.median)],
+    median: () => [time(row.median), row.modes ? h("span", { class: "mark", title: "Two modes" }, "‡") : null],
     ratio: () => [row.ratio ? bar(row.ratio.median) : null, h("span", {}, ...estimate(row.ratio))],
     interval: () => [interval(row)],
     second: () => [...estimate(row.second), ...(row.second?.low ? [` [${significant(row.second.low, 3)} – ${significant(row.second.high, 3)}]`] : [])],
@@ -252,7 +252,7 @@ const details = (row) => {
     terms([
       ["Cell", `${row.work.case} on ${row.work.guest}, ${count(row.threads, "thread")}`],
       ["Run", `${run.id}, started ${run.started}`], ["Commit, binary", `${run.commit}, ${run.binary}`],
-      ["Median [95 % interval]", `${time(row.median)}${row.marked ? "†" : ""} [${interval(row)}]`],
+      ["Median [95 % interval]", `${time(row.median)}${row.marked ? "†" : ""}${row.modes ? "‡" : ""} [${interval(row)}]`],
       ["Timed", `${count(row.calls, "call")} in ${count(all.length, "sample")} of ${row.samples.length} processes`],
       ["Samples with interference", String(all.filter((value) => value < 0).length)],
       ...(other ? [["Second file", `${time(other.median)}${other.marked ? "†" : ""} [${interval(other)}]`]] : []),

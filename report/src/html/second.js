@@ -1,37 +1,27 @@
-// A second record file, read as src/record does it.
-const ranks = [];
-const rank = (n) => {
-  let [term, below] = [-n * Math.LN2, 0];
-  for (let k = 0; k < n; k += 1) {
-    below += Math.exp(term);
-    if (below > 0.025) return k;
-    term += Math.log((n - k) / (k + 1));
-  }
-  return 0;
-};
+// A second record file.
 const ofValues = (values) => {
   const all = values.filter(Number.isFinite).sort((a, b) => a - b);
   const n = all.length;
   if (!n) return null;
-  const k = (ranks[n] ??= rank(n));
-  return { median: (all[(n - 1) >> 1] + all[n >> 1]) / 2, ends: k ? [all[k - 1], all[n - k]] : null };
+  const median = (all[(n - 1) >> 1] + all[n >> 1]) / 2;
+  const { processes, student } = data.rules;
+  if (n < processes || !(all[0] > 0)) return { median, low: 0, high: 0 };
+  const logs = all.map(Math.log);
+  const mean = logs.reduce((sum, one) => sum + one, 0) / n;
+  const t = student[n - 2] ?? 1.959964 + 2.3722712787051083 / (n - 1);
+  const reach = (t * Math.hypot(...logs.map((one) => one - mean))) / Math.sqrt((n - 1) * n);
+  const [low, high] = [mean - reach, mean + reach].map(Math.exp);
+  return { median, low: +Math.min(median, low).toPrecision(12), high: +Math.max(median, high).toPrecision(12) };
 };
 const ofProcesses = (processes) => {
-  const { clean, processes: enough, interval: fewest } = data.rules;
+  const { clean, processes: enough } = data.rules;
   const ofClean = (own) => own.filter((one) => one.clean);
-  const hasEnough = (own) => ofClean(own).length >= Math.min(clean, Math.max(1, own.length));
-  let groups = processes.filter(hasEnough).map(ofClean);
+  let groups = processes.filter((own) => ofClean(own).length >= Math.min(clean, own.length || 1)).map(ofClean);
   const marked = groups.length < enough;
   if (!groups.length) groups = processes;
-  groups = groups.map((own) => own.map((one) => one.value));
-  const all = groups.map(ofValues).filter(Boolean);
-  const middle = ofValues(all.map((one) => one.median));
-  if (!middle) return null;
-  const pooled = ofValues(groups.flat());
-  if (pooled?.ends) all.push(pooled);
-  const ends = all.flatMap((one) => one.ends || [one.median]);
-  const has = groups.flat().length >= fewest;
-  return { median: middle.median, marked, low: has ? Math.min(...ends) : 0, high: has ? Math.max(...ends) : 0 };
+  const medians = groups.map((own) => ofValues(own.map((one) => one.value))).filter(Boolean);
+  const all = ofValues(medians.map((one) => one.median));
+  return all && { ...all, marked };
 };
 const unpack = (samples) => {
   const { calls = 1, total, noisy } = samples.total ? samples : { total: [samples] };

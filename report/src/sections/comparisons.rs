@@ -115,12 +115,11 @@ fn tables(rows: &[Row<'_>]) -> String {
         };
         let work = function(&of.case, &of.guest, threads);
         let table = groups.entry(work).or_insert_with(|| Table::new("Subject", headings));
-        let time = |ns: f64| units::marked(units::time(ns), judged.ratio.marked);
         let cells = [
             markdown(&of.baseline.to_string()),
             ratio_with_interval(&judged.ratio),
-            time(judged.subject_ns),
-            time(judged.baseline_ns),
+            units::median(&judged.subject),
+            units::median(&judged.baseline),
             judged.verdict.to_string(),
         ];
         table.row(code(&of.subject), cells);

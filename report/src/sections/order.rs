@@ -25,13 +25,15 @@ struct Value<'a> {
     ours: Estimate,
 }
 
+/// Ratios that differ: by cause, then by the two that are compared.
+type Found = BTreeMap<usize, IndexMap<[String; 2], Vec<String>>>;
+
 /// The ratios of a table that differ from the published ones: the order is reversed, or, on
 /// another number of threads and against the base of differences, a ratio is far from theirs.
-pub(super) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
-    let values = values(matrix, layout);
+fn found<'a>(layout: &'a Layout, values: &[Value<'a>]) -> Found {
     let is_base = |row: &Row| layout.relative && row.case == layout.rows[0].case;
     // By cause, then by the two that are compared.
-    let mut found: BTreeMap<usize, IndexMap<[String; 2], Vec<String>>> = BTreeMap::new();
+    let mut found = Found::new();
     for (a, b) in values.iter().flat_map(|a| values.iter().map(move |b| (a, b))) {
         let differs =
             [a.of.case != b.of.case, a.of.guest != b.of.guest, a.of.threads != b.of.threads];
@@ -55,6 +57,31 @@ pub(super) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
         let ratios = format!("{} → {} ({place})", factor(theirs), factor(ours.median));
         found.entry(cause).or_default().entry(pair).or_default().push(ratios);
     }
+    found
+}
+
+/// How many values of a table were published and are here, and how many ratios differ.
+pub(super) struct Counts {
+    pub(super) published: usize,
+    pub(super) differing: usize,
+    pub(super) unexplained: usize,
+}
+
+/// The counts of a table; `None` without published values.
+pub(super) fn counts(matrix: &Matrix<'_>, layout: &Layout) -> Option<Counts> {
+    let values = values(matrix, layout);
+    let found = found(layout, &values);
+    let count =
+        |pairs: &IndexMap<[String; 2], Vec<String>>| pairs.values().map(Vec::len).sum::<usize>();
+    let unexplained = found.get(&usize::MAX).map_or(0, count);
+    let differing = found.values().map(count).sum();
+    let published = values.len();
+    (published > 0).then_some(Counts { published, differing, unexplained })
+}
+
+/// The differences of a table in words; empty without any.
+pub(super) fn section(matrix: &Matrix<'_>, layout: &Layout) -> String {
+    let found = found(layout, &values(matrix, layout));
     let line = |(cause, pairs): (usize, IndexMap<[String; 2], Vec<String>>)| {
         let cause = layout.causes.get(cause).map_or("unexplained.", |cause| cause.text.trim());
         let pairs = pairs.iter().map(|(pair, all)| {

@@ -124,7 +124,7 @@ fn resets<'a>(
         let course = markdown(&experiment.in_words(&place.without(["pages"])));
         let pages = place.number("pages").unwrap_or_default();
         let call = format!("resets: {course}, {}", page_size(pages as f64));
-        let times = [judged.subject_ns, judged.baseline_ns];
+        let times = [judged.subject.median, judged.baseline.median];
         pairs.push(Pair { call, pick, own, times, ratio: judged.ratio });
     }
 }

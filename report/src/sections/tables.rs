@@ -9,17 +9,22 @@ use crate::units::{self, grouped, joined};
 use touchstone_record::{CellKey, Estimate, Metric};
 
 /// A table with what it shows, its footnotes, and where it differs from what was published.
-/// `whole` is `false` where its cells stand in the tables of threads on the same page, and in the
-/// summary.
+/// `whole` is `false` where the intervals of its cells stand in the tables of threads on the same
+/// page.
 pub(crate) fn section(content: &Content<'_>, layout: &Layout, whole: bool) -> String {
     let (matrix, mut notes) = (content.matrix, Footnotes::default());
     let table = match whole {
         true => table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes)),
-        false => format!(
-            "The table stands in the [summary]({}), with medians. The intervals are in the tables \
-             above.\n\n",
-            content.back
-        ),
+        false => {
+            let median = |executor: &Executor, row: &Row| {
+                let time = time(matrix, executor, row).or_else(|| crowded(matrix, executor, row));
+                time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
+            };
+            format!(
+                "Medians; the intervals are in the tables above.\n\n{}",
+                table(matrix, layout, median)
+            )
+        }
     };
     let (title, lead) = (markdown(&layout.title), layout.text.trim());
     let differing = order::section(matrix, layout);
@@ -30,37 +35,28 @@ fn is_published(row: &Row) -> bool {
     row.published.iter().any(|text| !text.is_empty())
 }
 
-/// `true` if the tables of threads have every cell of a table that the summary prints.
+/// `true` if the tables of threads have every cell of a published table.
 pub(crate) fn is_among_threads(content: &Content<'_>, layout: &Layout) -> bool {
     let has_threads = |row: &Row| content.matrix.most_threads(&Work::from(row)) > Some(1);
-    content.pages.documents.contains(&layout.name)
-        && layout.rows.iter().all(|row| !row.warm && is_published(row) && has_threads(row))
+    layout.rows.iter().all(|row| !row.warm && is_published(row) && has_threads(row))
 }
 
-/// Tables that were published elsewhere, in their own form: ours above theirs.
+/// Tables that were published elsewhere, a row each.
 pub(crate) fn documents(content: &Content<'_>) -> String {
-    let layouts = content.pages.documents.iter();
-    let layouts =
-        layouts.filter_map(|name| content.tables.layouts.iter().find(|own| own.name == *name));
-    let tables: String = layouts.map(|layout| brief(content, layout)).collect();
-    let text = "## Published tables, then and now\n\nOur median stands above the published value, \
-                which is in italics; `///` was a gap. Ratios within a line can be compared. Times \
-                cannot, because machines, versions and guests differ. The linked pages have \
-                intervals and the causes of differences.";
-    below(text, &tables)
-}
-
-/// The rows that were published, with medians alone, and a link to the whole table.
-fn brief(content: &Content<'_>, layout: &Layout) -> String {
-    let rows = layout.rows.iter().filter(|row| is_published(row)).cloned().collect();
-    let layout = &Layout { rows, ..layout.clone() };
-    let table = table(content.matrix, layout, |executor, row| {
-        let matrix = content.matrix;
-        let time = time(matrix, executor, row).or_else(|| crowded(matrix, executor, row));
-        time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
-    });
-    let link = content.link(|page| page.tables.contains(&layout.name));
-    format!("### {}\n\n{link}\n\n{table}", markdown(&layout.title))
+    let headings = ["Published values, repeated", "Ratios that differ", "Unexplained", "Details"];
+    let mut all = Table::new("Table", headings);
+    for layout in &content.tables.layouts {
+        let Some(own) = order::counts(content.matrix, layout) else { continue };
+        let numbers = [own.published, own.differing, own.unexplained];
+        let link = content.link(|page| page.tables.contains(&layout.name));
+        let cells = numbers.map(|number| number.to_string()).into_iter().chain([link]);
+        all.row(markdown(&layout.title), cells);
+    }
+    let text = "## Published tables, then and now\n\nThe linked pages have the published values in \
+                italics below ours. Ratios within a table can be compared. Times cannot, because \
+                machines, versions and guests differ. A ratio differs if the order of two rows or \
+                columns is reversed, or if a ratio that should be the same is 1.5 times another.";
+    below(text, &all.finish())
 }
 
 /// A row for each function, ours above what was published.

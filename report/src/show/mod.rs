@@ -2,7 +2,7 @@
 
 use crate::experiment::Row;
 use crate::markdown::NOTHING;
-use crate::units::{marked, median, rate, ratio_with_interval, time, time_with_interval};
+use crate::units::{median, rate, ratio_with_interval, time_with_interval};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use touchstone_record::compare::{Judged, MARGIN, judge};
 use touchstone_record::terminal::{Style, Table};
 use touchstone_record::{
-    Book, CellKey, Coordinate, Count, Estimate, Experiment, Match, Metric, Place, PointColumn,
-    PointRefusal, Points, Refusal, Shown, Unit, experiments_folder,
+    Book, CellKey, Coordinate, Count, Estimate, Experiment, Match, Metric, Mode, Place,
+    PointColumn, PointRefusal, Points, Refusal, Shown, Unit, experiments_folder,
 };
 
 /// A named entry of a run.
@@ -107,8 +107,8 @@ impl Entry<'_> {
                 let mut line = serde_json::to_value(of)?;
                 line["ratio"] = estimate(Some(judged.ratio));
                 line["verdict"] = judged.verdict.to_string().into();
-                line["subject_ns"] = judged.subject_ns.into();
-                line["baseline_ns"] = judged.baseline_ns.into();
+                line["subject_ns"] = judged.subject.median.into();
+                line["baseline_ns"] = judged.baseline.median.into();
                 if raw {
                     line["processes"] = serde_json::to_value(book.comparisons.get(*of))?;
                 }
@@ -125,9 +125,14 @@ impl Entry<'_> {
 }
 
 fn estimate(estimate: Option<Estimate>) -> Value {
-    estimate.map_or(Value::Null, |Estimate { median, interval, marked }| {
+    estimate.map_or(Value::Null, |Estimate { median, interval, marked, modes }| {
         let (low, high) = interval.unzip();
-        json!({ "median": median, "low": low, "high": high, "marked": marked })
+        let mut own = json!({ "median": median, "low": low, "high": high, "marked": marked });
+        if let Some(modes) = modes {
+            let mode = |of: Mode| json!({ "median": of.median, "processes": of.processes });
+            own["modes"] = modes.map(mode).to_vec().into();
+        }
+        own
     })
 }
 
@@ -243,8 +248,8 @@ impl Entry<'_> {
                 line.text("call", format!("{}{threads}", of.work()));
                 line.text("subject / baseline [95 %]", ratio_with_interval(&judged.ratio));
                 line.text("verdict", judged.verdict.to_string());
-                line.number("subject", marked(time(judged.subject_ns), judged.ratio.marked));
-                line.number("baseline", marked(time(judged.baseline_ns), judged.ratio.marked));
+                line.number("subject", median(&judged.subject));
+                line.number("baseline", median(&judged.baseline));
                 line
             }
             Self::Count(count) => {

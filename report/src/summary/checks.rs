@@ -19,13 +19,14 @@ pub(super) fn section(content: &Content<'_>) -> String {
         (Check::Hostile, "Hostile guests: attacks on the host"),
         (Check::Survival, "Survival: runs that are killed or run out of disk"),
     ];
-    let mut table = Table::of_words("Check", ["Held", "Failed", "Exceptions", "Details"]);
+    let mut table = Table::of_words("Check", ["Held", "Failed", "Exceptions", "Commit", "Details"]);
     for (check, what) in all {
         let Some(checked) = checks.get(check) else { continue };
         let number = |outcome| grouped(checked.count(outcome, |_| true));
         let link = content.link_to_part(&Part::Check(check));
         let [held, failed] = [Outcome::Held, Outcome::Failed].map(number);
-        table.row(what, [held, failed, exceptions(&checked), link]);
+        let commit = code(&checked.header.tools.commit);
+        table.row(what, [held, failed, exceptions(&checked), commit, link]);
     }
     let heading = "## Correctness and isolation\n\n";
     let table = table.finish();

@@ -6,8 +6,8 @@ use crate::charts::{self, Overall};
 use crate::markdown::{Table, code};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::rank::fastest;
-use crate::units::{self, prose_list, time};
-use touchstone_record::{Metric, Role};
+use crate::units::{self, brief, prose_list};
+use touchstone_record::{Estimate, Metric, Role};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -46,7 +46,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     let payload = payload
         .map_or_else(String::new, |work| format!(" The call with JSON is {}.", work.names()));
     format!(
-        "## Engines at a glance\n\n{} Compile + load is once per module.{payload}\n\n{table}{notes}",
+        "## Engines at a glance\n\n{} Compile + load is once per module; \"once\": \
+         one process of the run compiled it.{payload}\n\n{table}{notes}",
         means(&execution)
     )
 }
@@ -68,13 +69,19 @@ fn means(execution: &Overall) -> String {
     )
 }
 
-/// Compiling and loading the guest of the payload; nothing where one of the two is not known.
+/// Compiling and loading the guest of the payload, for its fastest strategy if that is known.
 fn compile_and_load(matrix: &Matrix<'_>, engine: &str, work: &Work) -> Option<String> {
     let own =
         |executor: &&Executor| executor.engine == engine && !executor.strategy.is_precompiled();
-    matrix.executors.iter().filter(own).find_map(|executor| {
+    let best = fastest(matrix, work, |executor| executor.engine == engine);
+    let all = matrix.executors.iter().filter(own);
+    best.map(|(executor, _)| executor).into_iter().chain(all).find_map(|executor| {
         let load = matrix.metric(executor, work, Metric::Load)?;
         let compile = matrix.metric(executor, work, Metric::Compile)?;
-        Some(time(compile.median + load.median))
+        let interval = load.interval.zip(compile.interval);
+        let interval = interval.map(|(load, own)| (load.0 + own.0, load.1 + own.1));
+        let sum = Estimate { interval, ..Estimate::exact(compile.median + load.median) };
+        let once = if interval.is_none() { " (once)" } else { "" };
+        Some(brief(&sum) + once)
     })
 }

@@ -5,7 +5,7 @@ use crate::Content;
 use crate::markdown::{NOTHING, Table, below, code};
 use crate::matrix::{Cell, Executor, Work};
 use crate::rank::{fastest, ties};
-use crate::units::{joined, time_with_reach};
+use crate::units::{brief, joined};
 use std::collections::BTreeSet;
 use touchstone_executor::Strategy;
 use touchstone_record::Role;
@@ -18,7 +18,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         let cell = |engine: &String| {
             let executor = Executor { engine: engine.clone(), strategy };
             let times = works.iter().map(|work| match matrix.cell(&executor, work, 1) {
-                Cell::Timed(time) => Some(time_with_reach(&time)),
+                Cell::Timed(time) => Some(brief(&time)),
                 Cell::Refused(refusal) if refusal.status.is_failure() => {
                     Some(refusal.status.to_string())
                 }
@@ -69,7 +69,7 @@ fn new_instances(content: &Content<'_>) -> String {
         both.insert(engine);
         if ours.1.median > own.1.median && !ties(own.1, ours.1, None) {
             exceptions += 1;
-            let cell = |(executor, time)| format!("{} {}", time_with_reach(&time), code(executor));
+            let cell = |(executor, time)| format!("{} {}", brief(&time), code(executor));
             slower.row(work.names(), [own, ours].map(cell));
         }
     }

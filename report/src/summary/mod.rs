@@ -63,7 +63,7 @@ fn limits(content: &Content<'_>) -> String {
 
 /// A strategy with its time.
 fn named((executor, time): (&Executor, Estimate)) -> String {
-    format!("{} {}", units::time_with_reach(&time), code(executor.strategy))
+    format!("{} {}", units::brief(&time), code(executor.strategy))
 }
 
 /// How many assertions of the specification's scripts an engine failed, of how many; `None`

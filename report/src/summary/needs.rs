@@ -38,7 +38,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
                 executor.strategy.owner(),
                 if *ties > 0 { format!(" \\[{ties}\\]") } else { String::new() }
             )),
-            Some(units::time_with_reach(time)),
+            Some(units::brief(time)),
             threads(matrix, executor, &need.call),
             payload.and_then(|work| on_payload(matrix, executor, work, &mut has_turns)),
             payload
@@ -131,12 +131,11 @@ fn on_payload(
     has_turns: &mut bool,
 ) -> Option<String> {
     if let Some(time) = matrix.time(executor, work, 1) {
-        return Some(units::time_with_reach(&time));
+        return Some(units::brief(&time));
     }
     let judged = with_deadline(matrix, executor, work)?;
     *has_turns = true;
-    let time = units::marked(units::time(judged.baseline_ns), judged.ratio.marked);
-    Some(format!("{time} (in turns)"))
+    Some(format!("{} (in turns)", units::brief(&judged.baseline)))
 }
 
 /// A call with a deadline against the same call without, timed in turns.

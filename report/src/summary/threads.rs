@@ -19,7 +19,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
     for executor in &content.pages.threads {
         let cells = works.iter().flat_map(|work| {
             let time = |threads| matrix.time(executor, work, threads);
-            let [alone, several] = [1, most].map(|n| time(n).as_ref().map(units::time_with_reach));
+            let [alone, several] = [1, most].map(|n| time(n).as_ref().map(units::brief));
             [alone, several, matrix.slow_down(executor, work, most).as_ref().map(units::times)]
         });
         table.row_of_some(code(executor), &cells.collect::<Vec<_>>());

@@ -1,14 +1,16 @@
 //! The head of the page: where the numbers come from, and five findings.
 
 use crate::Content;
-use crate::markdown::{code, markdown};
+use crate::experiment::Row;
+use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::Matrix;
-use crate::pages::Finding;
-use crate::units::{self, MARK, count, percent};
+use crate::pages::{Finding, Measured};
+use crate::units::{self, MARK, TWO_MODES, count, percent};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use touchstone_record::compare::{self, MARGIN};
-use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
-use touchstone_record::{Book, Contender, Estimate, Executor, Match, Metric, Purpose};
+use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of};
+use touchstone_record::{CellKey, Contender, Estimate, Executor, Match, Metric, Purpose};
 
 /// Sentences that are printed.
 const MOST: usize = 5;
@@ -18,8 +20,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     let mut text = String::from(
         "# Benchmark\n\nThis page compares WebAssembly executors: which runtime and which strategy \
          give a clean instance for each call, and at what price. Ratios say how many times slower \
-         a time is than the baseline: 1.00 is the baseline, lower is better. A time is a median; \
-         ± is how far its 95 % interval reaches.\n\n",
+         a time is than the baseline: 1.00 is the baseline, lower is better. A time is a median \
+         with its 95 % interval over processes, [low – high].\n\n",
     );
     let header = &matrix.book.header;
     let (cells, marked, share) = matrix.counts();
@@ -42,6 +44,15 @@ pub(super) fn section(content: &Content<'_>) -> String {
             percent(share)
         );
     }
+    let modes = matrix.two_modes();
+    if modes > 0 {
+        let _ = writeln!(
+            text,
+            "**Two modes**: {} are marked {TWO_MODES}. Their processes fall into two groups more than \
+             {MODES} times apart; both medians are printed, with the number of processes.",
+            count(modes, "cell")
+        );
+    }
     let sampling = &header.sampling.name;
     if sampling != "full" {
         let _ = writeln!(
@@ -52,10 +63,12 @@ pub(super) fn section(content: &Content<'_>) -> String {
         );
     }
     let findings = findings(content, MOST);
-    if findings.is_empty() {
+    let rungs = rungs(content);
+    if findings.is_empty() && rungs.is_empty() {
         return text + "\n";
     }
-    text + "\n## Verdict\n\n" + &findings + "\n"
+    let gap = if findings.is_empty() { "" } else { "\n" };
+    text + "\n## Verdict\n\n" + &findings + gap + &rungs + &between_runs(matrix)
 }
 
 /// The first findings whose times were measured, a line each.
@@ -67,47 +80,173 @@ pub(super) fn findings(content: &Content<'_>, most: usize) -> String {
 
 /// A finding with its numbers; `None` where one of its times is missing.
 pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
-    let [subject, baseline, ratio] =
-        of_cells(matrix, of).or_else(|| in_turns(matrix.records.peers()?, of))?;
+    let Pair { subject, baseline, ratio, .. } = pair(matrix, of)?;
     let interval = ratio.interval.map_or_else(
         || "no interval".to_owned(),
         |(low, high)| format!("{} – {}", units::factor(low), units::factor(high)),
     );
     let text = of.text.trim().replace('\n', " ");
-    let text = text.replace("{subject}", &units::time_with_reach(&subject));
-    let text = text.replace("{baseline}", &units::time_with_reach(&baseline));
+    let text = text.replace("{subject}", &units::brief(&subject));
+    let text = text.replace("{baseline}", &units::brief(&baseline));
     let text = text.replace("{interval}", &interval);
-    Some(text.replace("{ratio}", &units::marked(units::factor(ratio.median), ratio.marked)))
+    Some(text.replace("{ratio}", &units::with_marks(units::factor(ratio.median), &ratio)))
 }
 
-/// The times of subject and baseline in the run of the benchmarks, ns, and how many times slower
-/// the slower side is.
-fn of_cells(matrix: &Matrix<'_>, of: &Finding) -> Option<[Estimate; 3]> {
-    let subject = matrix.time(&of.subject, &of.call, of.threads)?;
-    Some(match &of.baseline {
-        Some(baseline) => {
-            let baseline = matrix.time(baseline, &of.call, of.threads)?;
-            [subject, baseline, baseline.over(subject)]
-        }
-        None => {
-            let baseline = matrix.metric(&of.subject, &of.call, Metric::WarmCall)?;
-            [subject, baseline, subject.over(baseline)]
-        }
-    })
+/// Two times in ns, and how many times the subject's time the baseline takes.
+struct Pair {
+    subject: Estimate,
+    baseline: Estimate,
+    ratio: Estimate,
+    /// Where they were measured.
+    source: String,
 }
 
-/// The same numbers from the comparison with a peer that is not in that run.
-fn in_turns(peers: &Book, of: &Finding) -> Option<[Estimate; 3]> {
+impl Pair {
+    fn of(subject: Estimate, baseline: Estimate, source: &str) -> Self {
+        Self { subject, baseline, ratio: baseline.over(subject), source: source.to_owned() }
+    }
+}
+
+/// The pair of a finding with its fastest baseline. Times in turns come before those of cells.
+fn pair(matrix: &Matrix<'_>, of: &Finding) -> Option<Pair> {
+    fastest(matrix, of).map(|(pair, _)| pair)
+}
+
+fn fastest<'a>(matrix: &Matrix<'_>, of: &'a Finding) -> Option<(Pair, Option<&'a Executor>)> {
+    let Some(first) = &of.baseline else { return Some((used(matrix, of)?, None)) };
+    let all = || std::iter::once(first).chain(&of.or);
+    let best = |by: &dyn Fn(&Executor) -> Option<Pair>| {
+        let pairs = all().filter_map(|baseline| Some((by(baseline)?, Some(baseline))));
+        pairs.min_by(|(a, _), (b, _)| a.baseline.median.total_cmp(&b.baseline.median))
+    };
+    if let Some(measured) = &of.experiment {
+        return best(&|baseline| in_experiment(matrix, of, measured, baseline));
+    }
+    if of.deadline {
+        return best(&|baseline| with_deadline(matrix, of, baseline));
+    }
+    best(&|baseline| in_turns(matrix, of, baseline))
+        .or_else(|| best(&|baseline| of_cells(matrix, of, baseline)))
+}
+
+/// A call on a clean instance against the same on a used one.
+fn used(matrix: &Matrix<'_>, of: &Finding) -> Option<Pair> {
+    let subject = matrix.time(&of.subject, of.call.as_ref()?, of.threads)?;
+    let baseline = matrix.metric(&of.subject, of.call.as_ref()?, Metric::WarmCall)?;
+    Some(Pair { ratio: subject.over(baseline), ..Pair::of(subject, baseline, "cells") })
+}
+
+fn of_cells(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
+    let time = |executor| matrix.time(executor, of.call.as_ref()?, of.threads);
+    Some(Pair::of(time(&of.subject)?, time(baseline)?, "cells"))
+}
+
+/// From the comparison with a peer.
+fn in_turns(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
+    let (call, peers) = (of.call.as_ref()?, matrix.records.peers()?);
     let side = |executor: &Executor| Contender::new(executor.clone(), of.threads);
     let compared = Match {
         purpose: Purpose::Peers,
-        case: of.call.case.clone(),
-        guest: of.call.guest.clone(),
+        case: call.case.clone(),
+        guest: call.guest.clone(),
         subject: side(&of.subject),
-        baseline: side(of.baseline.as_ref()?),
+        baseline: side(baseline),
     };
     let judged = compare::judge(peers.comparisons.get(&compared)?, MARGIN)?;
-    let value = |ns| Estimate { marked: judged.ratio.marked, ..Estimate::exact(ns) };
-    let ratio = Estimate { interval: Some((1.0, 1.0)), ..Estimate::exact(1.0) }.over(judged.ratio);
-    Some([value(judged.subject_ns), value(judged.baseline_ns), ratio])
+    let one = Estimate { interval: Some((1.0, 1.0)), ..Estimate::exact(1.0) };
+    let pair = Pair::of(judged.subject, judged.baseline, "in turns");
+    Some(Pair { ratio: one.over(judged.ratio), ..pair })
+}
+
+/// From the comparisons of both with themselves without a deadline.
+fn with_deadline(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
+    let call = of.call.as_ref()?;
+    let limited = |executor: &Executor| {
+        let plain = Contender::new(executor.clone(), of.threads);
+        let is_meant = |of: &Match| {
+            of.purpose == Purpose::Deadline
+                && (&of.case, &of.guest) == (&call.case, &call.guest)
+                && of.baseline == plain
+        };
+        let mut all = matrix.book.comparisons.iter();
+        compare::judge(all.find(|(of, _)| is_meant(of))?.1, MARGIN).map(|judged| judged.subject)
+    };
+    Some(Pair::of(limited(&of.subject)?, limited(baseline)?, "cells"))
+}
+
+fn in_experiment(
+    matrix: &Matrix<'_>,
+    of: &Finding,
+    measured: &Measured,
+    baseline: &Executor,
+) -> Option<Pair> {
+    let (experiment, points) = matrix.records.experiment(&measured.name)?;
+    let row =
+        |executor: &Executor| Some(Row::of(experiment, points.get(&measured.place.at(executor))?));
+    let (own, other, value) = (row(&of.subject)?, row(baseline)?, measured.value.as_str());
+    let (subject, against) = (own.value(value)?, other.value(value)?);
+    let second = Estimate { interval: Some((1e9, 1e9)), ..Estimate::exact(1e9) };
+    let [subject, against] = match measured.rate {
+        true => [subject, against].map(|rate| second.over(rate)),
+        false => [subject, against],
+    };
+    let pair = Pair::of(subject, against, &experiment.title);
+    let (above, below) = if measured.rate { (own, other) } else { (other, own) };
+    let ratio = above.over(&below, value, value).unwrap_or(pair.ratio);
+    Some(Pair { ratio, ..pair })
+}
+
+/// The rows at the head of the page, a table for each heading; empty where none was measured.
+pub(super) fn rungs(content: &Content<'_>) -> String {
+    let mut text = String::new();
+    for rungs in &content.pages.rungs {
+        let mut table =
+            Table::new("Call", ["Touchstone", "Wasmtime's pool", "times slower", "from"]);
+        for row in &rungs.rows {
+            let Some((pair, best)) = fastest(content.matrix, row) else { continue };
+            let other = best.filter(|best| row.baseline.as_ref() != Some(*best));
+            let other = other.map_or_else(String::new, |best| format!(" {}", code(best.strategy)));
+            let cells = [
+                units::brief(&pair.subject),
+                units::brief(&pair.baseline) + &other,
+                units::factor_with_interval(&pair.ratio),
+                pair.source,
+            ];
+            table.row(row.text.trim(), cells);
+        }
+        let note = rungs.note.trim().replace('\n', " ");
+        text += &below(&format!("**{}** {note}", rungs.title), &table.finish());
+    }
+    text
+}
+
+/// How far the times of calls in turns lie from those of the same cells, which are of another
+/// run; empty without such calls.
+pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
+    let Some(peers) = matrix.records.peers() else { return String::new() };
+    let mut sides: BTreeMap<CellKey, Vec<Estimate>> = BTreeMap::new();
+    for (of, processes) in &peers.comparisons {
+        let Some(judged) = compare::judge(processes, MARGIN) else { continue };
+        for (side, time) in [(&of.subject, judged.subject), (&of.baseline, judged.baseline)] {
+            if side.means.is_contract() {
+                sides.entry(of.cell(side)).or_default().push(time);
+            }
+        }
+    }
+    let (mut ratios, mut outside) = (Vec::new(), 0);
+    for (cell, time) in
+        sides.iter().flat_map(|(cell, times)| times.iter().map(move |time| (cell, time)))
+    {
+        let Some(own) = matrix.book.estimate(cell, Metric::Call) else { continue };
+        let (low, high) = own.ends();
+        outside += usize::from(time.median < low || time.median > high);
+        ratios.push(time.median / own.median);
+    }
+    let Some(ratio) = median_of(&ratios) else { return String::new() };
+    format!(
+        "An interval is for its run and binary. The run in turns repeated {} of the matrix: {outside} \
+         lie outside the cell's interval, and the median is {} times the cell's.\n\n",
+        count(ratios.len(), "time"),
+        units::factor(ratio)
+    )
 }

@@ -5,7 +5,7 @@ use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::Work;
 use crate::pages::Group;
 use crate::rank::fastest;
-use crate::units::time_with_reach;
+use crate::units::brief;
 
 /// Rows of a group that are shown.
 const MOST: usize = 8;
@@ -23,7 +23,7 @@ fn group(content: &Content<'_>, group: &Group) -> String {
         let work = Work::from(row);
         let best = group.engines.iter().map(|engine| {
             let own = fastest(content.matrix, &work, |executor| executor.engine == *engine);
-            own.map(|(_, time)| time_with_reach(&time))
+            own.map(|(_, time)| brief(&time))
         });
         table.row_of_some(markdown(&row.label), &best.collect::<Vec<_>>());
     }

@@ -1,7 +1,7 @@
 //! The shown numbers equal those of BENCHMARK.md, to the last digit.
 
 use super::{MADE, column, open, options, rows, set, view};
-use touchstone_record::{CellKey, Executor, Metric, Role};
+use touchstone_record::{CellKey, Estimate, Executor, Metric, Role};
 use touchstone_report::{self as report, units};
 
 /// The whole file, as it lies on the disk.
@@ -92,7 +92,9 @@ fn every_time_is_that_of_the_benchmark_page() {
         let executor: Executor = executor.parse().unwrap();
         let cell = executor.cell(&case, &guest, threads.parse().unwrap());
         let estimate = MADE.book.estimate(&cell, Metric::Call).unwrap();
-        assert_eq!(time, units::time_with_interval(&estimate), "{cell:?}");
+        let time = time.replacen('‡', "", 1);
+        let one_mode = Estimate { modes: None, ..estimate };
+        assert_eq!(time, units::time_with_interval(&one_mode), "{cell:?}");
     }
     page.assert_clean();
 }

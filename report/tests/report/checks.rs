@@ -72,7 +72,7 @@ fn each_run_of_checks_is_named_with_its_commit() {
     assert_has(&page, "- `checks.jsonl` (isolation) is of commit def on another machine: ");
     // The page shows nothing but this run.
     assert_has(&page, "Which? Run 2031-02-03, commit `def`, on another machine: ");
-    assert_has(&page, "Linux 9.9. † marks interference.");
+    assert_has(&page, "Linux 9.9. † marks interference, ‡ two");
     assert_has(&page, "\n\nA note.\n");
 }
 

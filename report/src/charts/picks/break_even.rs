@@ -1,9 +1,9 @@
 //! Compilation, load and a number of calls: which engine is done first.
 
-use super::super::lines::{Crossing, DASHES, Lines, Series};
+use super::super::lines::{Crossing, DASHES, LINES, Lines, Series};
 use super::{Fill, Form, Frame, Matrix, Pick, Work};
 use crate::markdown::{code, markdown};
-use crate::tables::charts::{BreakEven, Charts, Named};
+use crate::tables::charts::{BreakEven, Named};
 use crate::units;
 use touchstone_record::{Estimate, Metric};
 
@@ -27,7 +27,7 @@ impl Cost<'_> {
     }
 }
 
-pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &BreakEven) -> Pick {
+pub(super) fn pick(matrix: &Matrix<'_>, chart: &BreakEven) -> Pick {
     let work = Work::from(&chart.work);
     let mut costs: Vec<Cost<'_>> = Vec::new();
     for of in &chart.lines {
@@ -51,9 +51,9 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &BreakEven) -> P
     let point = |cost: &Cost<'_>, calls: f64| {
         (calls, Estimate { marked: cost.marked, ..Estimate::exact(cost.total(calls)) })
     };
-    let series = costs.iter().map(|cost| Series {
+    let series = costs.iter().zip(LINES.iter().cycle()).map(|(cost, hue)| Series {
         label: units::marked(cost.of.label.clone(), cost.marked),
-        fill: Fill::full(charts.hue(&cost.of.executor.engine)),
+        fill: Fill::full(*hue),
         dashes: DASHES[0],
         points: (0..=steps).map(|step| point(cost, calls(step))).collect(),
         dotted: false,

@@ -21,7 +21,7 @@ pub(super) fn pick(
 ) -> Pick {
     let points = matrix.records.points(experiment)?;
     if let Some(axis) = &chart.over {
-        return over::pick(charts, experiment, chart, points, axis);
+        return over::pick(experiment, chart, points, axis);
     }
     let wanted = points.measured().filter(|points| points.place.has(&chart.place));
     let mut all = rows(experiment, wanted, chart.largest.as_deref(), &chart.beside);

@@ -37,7 +37,7 @@ pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Re
     let engines = charts.engines.as_ref().and_then(|own| engines::pick(matrix, charts, own));
     let threads = charts.threads.as_ref().and_then(|own| threads::pick(matrix, charts, own));
     let execution = charts.execution.as_ref().and_then(|own| execution::pick(matrix, charts, own));
-    let even = charts.break_even.as_ref().and_then(|own| break_even::pick(matrix, charts, own));
+    let even = charts.break_even.as_ref().and_then(|own| break_even::pick(matrix, own));
     let mut all = vec![
         of_summary("ladder", ladder),
         of_summary("engines", engines),

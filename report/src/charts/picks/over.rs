@@ -1,11 +1,10 @@
 //! Lines of executors over a dimension of an experiment, such as the memory that a call writes.
 
-use super::super::lines::{Crossing, DASHES, Lines, Series};
+use super::super::lines::{Crossing, DASHES, LINES, Lines, Series};
 use super::{Fill, Form, Frame, Pick};
 use crate::crossing::crossings;
 use crate::markdown::code;
 use crate::races::{drops, fastest, ratio};
-use crate::tables::charts::Charts;
 use crate::units::{self, page_size};
 use std::collections::BTreeSet;
 use touchstone_record::compare::Verdict;
@@ -34,7 +33,6 @@ struct Stretch<'a> {
 
 /// The sentences and the chart; `None` where there are no records of it.
 pub(super) fn pick(
-    charts: &Charts,
     experiment: &Experiment,
     chart: &PointChart,
     points: &PointBook,
@@ -47,9 +45,8 @@ pub(super) fn pick(
     let mut course = Course { points, chart, metric, axis, executors: executors_of, xs };
     let mut series: Vec<Series> = Vec::new();
     for executor in &executors {
-        let seen = course.executors.iter().filter(|other| other.engine == executor.engine).count();
-        let fill = Fill::full(charts.hue(&executor.engine));
-        // Lines of one engine have its colour and differ in their dashes.
+        let seen = course.executors.len();
+        let fill = Fill::full(LINES[seen % LINES.len()]);
         if let Some(own) = course.series(executor, fill, DASHES[seen % DASHES.len()]) {
             series.push(own);
             let values: Vec<u64> = course.values(executor).collect();

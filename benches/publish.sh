@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Measures everything that the page shows, at one commit with one build on one machine, and writes the page.
+# A step whose records are whole and of this commit is skipped, so an interrupted publication continues.
+#
+#   benches/publish.sh            all steps, into records/
+#   SMALL=1 benches/publish.sh    the same steps with the smallest settings, into target/publish/
+#
+# TOUCHSTONE and CHECKS are the programs, built with the features `all` and `systems`; `make publish` builds
+# them. The steps with their times are in target/publish/steps.tsv, a line each.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+touchstone=${TOUCHSTONE:-target/release/touchstone}
+checks=${CHECKS:-target/release/touchstone-checks}
+folder=records
+work=target/publish
+mkdir -p "$work"
+steps="$work/steps.tsv"
+commit=$(git rev-parse --short=12 HEAD)
+if [ -n "${SMALL:-}" ]; then
+  folder=$work
+elif [ -n "$(git status --porcelain --untracked-files=no -- . ':!records' ':!BENCHMARK.md' ':!README.md' ':!benchmark' ':!image')" ]; then
+  echo "the tree has changes that no commit holds: commit them first" >&2
+  exit 1
+fi
+# Another commit, or other settings, begin anew.
+state="$commit ${SMALL:+small}"
+[ "$(head -n 1 "$steps" 2>/dev/null)" = "# $state" ] || echo "# $state" >"$steps"
+
+# step NAME COMMAND…: runs the command unless it succeeded at this commit.
+step() {
+  local name=$1 begun=$SECONDS
+  shift
+  if grep -q "^$name	" "$steps"; then
+    echo "== $name: done before"
+    return
+  fi
+  echo "== $name: $*"
+  "$@"
+  printf '%s\t%s s\t%s\n' "$name" "$((SECONDS - begun))" "$*" >>"$steps"
+}
+
+bench=(bench --records "$folder/records.jsonl")
+[ -z "${SMALL:-}" ] || bench+=(--overview --sampling quick --threads 1 --engines wasmtime,wasm3)
+# A run of this commit goes on; another begins anew.
+measure() {
+  local how=--replace
+  if grep '"kind":"run"' "$folder/records.jsonl" 2>/dev/null | tail -n 1 | grep -q "\"commit\":\"$commit"; then
+    how=--resume
+  fi
+  "$touchstone" "${bench[@]}" "$how"
+}
+
+step bench measure
+if [ -n "${SMALL:-}" ]; then
+  step resets "$touchstone" resets --small --records "$folder/resets.jsonl"
+  step density "$touchstone" density 'wasmtime_instance_reuse_tracked$' --instances 2 --records "$folder/density.jsonl"
+  step systems "$touchstone" systems node 'wasmtime_instance_reuse_tracked$' --small --records "$folder/systems.jsonl"
+  step features "$checks" features --engines wasmtime
+  step page "$touchstone" report --draft --records "$folder/records.jsonl" --page "$work/BENCHMARK.md"
+else
+  step peers "$touchstone" peers
+  step resets "$touchstone" resets
+  step density "$touchstone" density
+  step swap "$touchstone" swap --swaps 100000
+  step systems "$touchstone" systems
+  step counts "$checks" costs --store
+  for check in conformance features isolation hostile survival; do
+    step "$check" "$checks" "$check" --store
+  done
+  step page "$touchstone" report
+  step recomputed checks/recompute.py
+  # Records of another commit would make the page speak for code that was not measured or checked.
+  for file in records/*.jsonl; do
+    last=$(grep '"kind":"run"' "$file" | tail -n 1)
+    grep -q "\"commit\":\"$commit\"" <<<"$last" || { echo "$file is of another commit" >&2; exit 1; }
+  done
+fi
+cat "$steps"
