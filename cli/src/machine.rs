@@ -221,7 +221,7 @@ fn table(rows: &[(String, Judged)]) -> String {
     let head = ["", "subject", "baseline", "subject / baseline [95 %]", "verdict"];
     let mut table = Table::new(&head).right(&[1, 2]);
     for (name, judged) in rows {
-        let [subject, baseline] = [judged.subject_ns, judged.baseline_ns].map(units::time);
+        let [subject, baseline] = [judged.subject.median, judged.baseline.median].map(units::time);
         let ratio = units::ratio_with_interval(&judged.ratio);
         table.row([name.clone(), subject, baseline, ratio, judged.verdict.to_string()]);
     }
