@@ -28,8 +28,8 @@ use touchstone_report::units;
 /// Examines the machine as `touchstone doctor` does, compares the executors of the headlines in
 /// turns as `touchstone compare` does, and measures each engine against itself and the cases of
 /// the overview on one thread, under some strategies, as `touchstone bench --overview` does. Begins
-/// no cell after 345 seconds; what has too few samples by then is marked. The file has the processor,
-/// the kernel and the state of the machine, and no name of the host.
+/// no cell after 345 seconds; what has too few samples by then is marked. The file has the
+/// processor, the kernel and the state of the machine, and no name of the host.
 ///
 /// Exits with 1 if the file would not be accepted, and says why.
 #[derive(Debug, clap::Args)]

@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// What a simulated process is drawn from.
+    /// The distribution of simulated processes.
     #[derive(Clone, Copy)]
     struct Model {
         /// Standard deviation of the processes' times, as a share.

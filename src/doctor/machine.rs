@@ -79,12 +79,12 @@ fn feature(name: &'static str, found: Option<String>, advice: &'static str) -> F
 }
 
 fn pagemap_scan(is_there: bool) -> Finding {
-    let advice = "resident, gated and auto strategies are refused: use Linux 6.7 or newer";
+    let advice = "resident and gated strategies are refused: use Linux 6.7 or newer";
     feature("PAGEMAP_SCAN", is_there.then(|| "available".to_owned()), advice)
 }
 
 fn fault_log(is_there: bool) -> Finding {
-    let advice = "resets of gated and auto strategies make a system call each: set \
+    let advice = "resets of gated strategies make a system call each: set \
                   kernel.perf_event_paranoid to 1, give the process CAP_PERFMON, or lift the \
                   sandbox's rule for perf_event_open";
     feature("log of page faults", is_there.then(|| "available".to_owned()), advice)

@@ -5,8 +5,8 @@
 //! predictor: code with many branches takes 1.5 to 2 times as long, for seconds at a time. The
 //! probe is code that consists of branches, timed before and after each measurement. A machine
 //! whose neighbour is always busy has no other state, so the measurement is clean if the probe ran
-//! as it did in most of the run ([`Prevailing`]) both times. The measured time never decides, so leaving
-//! samples out favours no executor.
+//! as it did in most of the run ([`Prevailing`]) both times. The measured time never decides, so
+//! leaving samples out favours no executor.
 //!
 //! A ratio of two sides in turns asks for less: the probes of both sides have to be alike
 //! ([`Probes`]), in whatever state the machine is.
@@ -84,6 +84,11 @@ pub fn calibrate() -> u64 {
 /// first one of a process holds: its samples are judged by one state.
 pub fn calibrated(reference: u64) {
     let _ = PREVAILING.compare_exchange(0, reference, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Makes every later probe of this process find interference, for tests.
+pub fn never_clean() {
+    PREVAILING.store(1, Ordering::Relaxed);
 }
 
 fn judge(took: u64) -> bool {

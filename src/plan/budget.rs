@@ -98,7 +98,7 @@ mod tests {
         let budget = |cells| Budget::full(1).within(Duration::from_secs(120), cells);
         assert_eq!(budget(1).cell, Duration::from_secs(2));
         assert_eq!(budget(1).samples, 50);
-        assert_eq!(budget(1000).cell, Duration::from_millis(40));
+        assert_eq!(budget(1000).cell, Duration::from_millis(30));
         assert_eq!(budget(1000).samples, 50);
         assert_eq!(budget(1_000_000).cell, Duration::from_millis(4));
         assert_eq!(budget(1_000_000).samples, 6);

@@ -1,8 +1,7 @@
 //! The one policy for what interference spoiled, over mock engines: further processes, at
 //! most so many, and a mark where they did not help.
 //!
-//! Every test of this program first makes the interference probe believe that it takes 1 ns
-//! on a clean core, so that no sample is clean here.
+//! Every test here first makes the interference probe find interference, so that no sample is clean.
 
 use crate::mocked::{Place, Ran, compare_cells, engines, one_strategy};
 use std::collections::BTreeMap;
@@ -26,7 +25,7 @@ fn processes(ran: &Ran) -> BTreeMap<String, Vec<u32>> {
 
 #[test]
 fn cells_with_too_few_clean_samples_are_measured_again_so_often_and_marked() {
-    probe::calibrated(1);
+    probe::never_clean();
     let place = Place::new("[1]");
     let all = engines([&one_strategy("one"), &one_strategy("other")]);
     let ran = place.run(&all, with_extra(2, place.job(&all)));
@@ -47,7 +46,7 @@ fn cells_with_too_few_clean_samples_are_measured_again_so_often_and_marked() {
 
 #[test]
 fn only_the_cells_that_need_it_are_measured_again() {
-    probe::calibrated(1);
+    probe::never_clean();
     let place = Place::new("[1]");
     let all = engines([&one_strategy("one"), &one_strategy("other")]);
     let run = |one: &[bool], other: &[bool]| {
@@ -70,7 +69,7 @@ fn only_the_cells_that_need_it_are_measured_again() {
 
 #[test]
 fn a_cell_of_the_overview_gets_as_many_processes_as_its_spread_asks_for() {
-    probe::calibrated(1);
+    probe::never_clean();
     let all = engines([&one_strategy("one")]);
     let run = |role: &str, medians: [f64; 6]| {
         let place = Place::new(&format!("[1]{role}"));
@@ -94,7 +93,7 @@ fn a_cell_of_the_overview_gets_as_many_processes_as_its_spread_asks_for() {
 
 #[test]
 fn a_comparison_follows_the_same_policy() {
-    probe::calibrated(1);
+    probe::never_clean();
     let place = Place::new("[1]");
     let engine = one_strategy("one");
     let all = engines([&engine]);

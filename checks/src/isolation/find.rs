@@ -204,7 +204,7 @@ fn words(error: &Error) -> String {
 #[derive(Default)]
 struct Artifacts(Vec<(&'static str, [u8; 32], Checked, Artifact)>);
 
-/// What the code checks: whether it has to stop, and its fuel.
+/// Checks within the code: of its end, and of its fuel.
 type Checked = (bool, bool);
 
 impl Artifacts {

@@ -9,8 +9,8 @@
 //! `kernel.perf_event_paranoid` of at most 1, or `CAP_PERFMON`. Pages that a system call pins are
 //! not noted.
 //!
-//! Resets that drop all pages, or more than are kept, do not need the log. After [`IDLE`] of them in
-//! a row, the event is stopped, because noting a fault takes time. The next question starts it
+//! Resets that drop all pages, or more than are kept, do not need the log. After [`IDLE`] of them
+//! in a row, the event is stopped, because noting a fault takes time. The next question starts it
 //! again, and no earlier position holds then.
 //!
 //! Numbers and layouts are those of `linux/perf_event.h`. A software event with a period of 1 is

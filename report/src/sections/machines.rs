@@ -9,7 +9,7 @@ use crate::units::{self, count, ratio_with_interval};
 pub(crate) fn section(records: &Records) -> String {
     let text = "## Machines\n\n\
                 A ratio never spans two machines: subject and baseline were timed in turns on one. \
-                It is the subject's time over the baseline's: times slower than the baseline, with \
+                The ratio is the subject's time over the baseline's: times slower than the baseline, with \
                 its 95 % interval. The page ranks no machine. `touchstone machine` adds one.\n\n";
     let machines = &records.machines;
     if machines.is_empty() {

@@ -215,7 +215,7 @@ pub(super) fn rungs(content: &Content<'_>) -> String {
             table.row(row.text.trim(), cells);
         }
         let note = rungs.note.trim().replace('\n', " ");
-        text += &below(&format!("**{}** {note}", rungs.title), &table.finish());
+        text += &below(&format!("**{}.** {note}", rungs.title), &table.finish());
     }
     text
 }
