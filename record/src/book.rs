@@ -122,8 +122,8 @@ impl Book {
     /// Throughput of all threads of a cell over that of one thread.
     ///
     /// The estimate is that of the processes' ratios of mean rates. Within a process both cells
-    /// have the same instances, of which some are slower. Side by side they make as many calls as the
-    /// mean of their rates says; the median of their times alone is longer than that.
+    /// have the same instances, of which some are slower. Side by side they make as many calls as
+    /// the mean of their rates says; the median of their times alone is longer than that.
     pub fn scaling(&self, cell: &CellKey) -> Option<Estimate> {
         let alone = CellKey { threads: 1, ..cell.clone() };
         let of_medians = self.throughput(cell)?.over(self.throughput(&alone)?);

@@ -1,7 +1,8 @@
 //! The one policy for what interference spoiled, over mock engines: further processes, at
 //! most so many, and a mark where they did not help.
 //!
-//! Every test here first makes the interference probe find interference, so that no sample is clean.
+//! Every test here first makes the interference probe find interference, so that no sample is
+//! clean.
 
 use crate::mocked::{Place, Ran, compare_cells, engines, one_strategy};
 use std::collections::BTreeMap;

@@ -477,9 +477,9 @@ fn show_names_what_it_cannot_use() {
     std::fs::write(&path, &content).unwrap();
     let ran = touchstone(&["show", "--records", records]);
     assert_eq!(ran.code, 0);
-    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     let warning = format!("warning: {records} line {next} is skipped: ");
-    assert!(ran.err.starts_with(&warning), "{}", ran.err);
+    assert!(ran.err.contains(&warning) && ran.err.contains("has no end line"), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 2, "{}", ran.err);
     assert!(ran.out.contains("4.212 µs"));
 }
 
@@ -511,7 +511,7 @@ fn report_writes_checks_and_names_its_files() {
     assert_eq!(ran.code, 0);
     assert!(ran.err.contains(&format!("line {next} is skipped")), "{}", ran.err);
     let written = std::fs::read_to_string(&page).unwrap();
-    std::fs::write(&page, written.replace("4.212", "1.212")).unwrap();
+    std::fs::write(&page, format!("{written}by hand\n")).unwrap();
     arguments(&["--check"]).found(&["BENCHMARK.md"]);
 }
 
