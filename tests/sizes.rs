@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Largest sizes, bytes.
-const SUMMARY: u64 = 40_000;
+const SUMMARY: u64 = 40 * 1024;
 const DETAILED: u64 = 200_000;
 const INTERACTIVE: u64 = 3_000_000;
 const SCRIPTS: u64 = 30_000;
