@@ -34,8 +34,8 @@ impl Verify {
             let name = shown(path);
             let known = |book: &Book| accepted.get(&book.header.machine.id);
             let result = check(path)?.and_then(|book| {
-                let others = known(&book).into_iter().flatten();
-                others.map(|(_, other)| agree(&book, other)).collect::<Result<(), _>>()?;
+                let mut others = known(&book).into_iter().flatten();
+                others.try_for_each(|(_, other)| agree(&book, other))?;
                 Ok(book)
             });
             match result {

@@ -411,7 +411,7 @@ mod tests {
             let found = check(&written(&changed, &lines())).unwrap_err();
             assert!(matches!(&found, Fault::Text { line: 1, .. }), "{name}: {found}");
             let said = found.to_string();
-            assert!(!said.chars().any(|c| is_hostile(c)), "{said:?}");
+            assert!(!said.chars().any(is_hostile), "{said:?}");
             let lines = pairs(Purpose::Machine, name, 1.0);
             let found = check(&written(&head(), &lines)).unwrap_err();
             assert!(matches!(found, Fault::Text { line: 2, .. }), "{name}: {found}");

@@ -15,6 +15,7 @@ use touchstone_record::{
 };
 
 /// A named entry of a run.
+#[allow(clippy::large_enum_variant, reason = "an entry is printed at once")]
 pub enum Entry<'a> {
     /// A cell with its metrics.
     Cell(&'a CellKey),
