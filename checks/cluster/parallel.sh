@@ -12,7 +12,7 @@ fi
 begin parallel
 
 if ! command -v parallel >/dev/null || [ ! -x /usr/sbin/sshd ]; then
-  checks/cluster/packages.sh .toolchain/cluster/parallel parallel openssh-server
+  systems/packages.sh .toolchain/cluster/parallel parallel openssh-server
   root=$project/.toolchain/cluster/parallel/root
   export PATH=$root/usr/bin:$root/usr/sbin:$PATH PERL5LIB=$root/usr/share/perl5
   export LD_LIBRARY_PATH=$root/usr/lib/$(uname -m)-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -7,7 +7,7 @@ source "$(dirname "$0")/shards.sh"
 begin slurm
 
 if ! command -v slurmctld >/dev/null; then
-  checks/cluster/packages.sh .toolchain/cluster/slurm slurmctld slurmd slurm-client munge
+  systems/packages.sh .toolchain/cluster/slurm slurmctld slurmd slurm-client munge
   root=$project/.toolchain/cluster/slurm/root
   # The names that Debian's alternatives have.
   for name in slurmctld slurmd slurmstepd; do ln -sfn "$name-wlm" "$root/usr/sbin/$name"; done

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Unpacks Debian packages, with those that they need and that this system lacks, into a folder:
 # packages.sh FOLDER PACKAGE… Needs apt, but neither root nor a change to the system. Running it again
-# checks what is there and does nothing else.
+# checks what is there and does nothing else. The C library is always that of the system.
 set -euo pipefail
 folder=$1
 shift
 
 stop() { echo "packages: $*" >&2; exit 2; }
 
-if [ -e "$folder/SHA256SUMS" ] && (cd "$folder" && sha256sum --check --quiet SHA256SUMS); then
-  exit
+if [ -e "$folder/SHA256SUMS" ]; then
+  (cd "$folder" && sha256sum --check --quiet SHA256SUMS) && exit
+  echo "packages: what is in $folder is not what was put there; making it anew"
 fi
 for tool in apt-get dpkg-deb; do
   command -v "$tool" >/dev/null || stop "$tool is missing: on a system without apt, install $*"
@@ -27,9 +28,12 @@ CONF
   export APT_CONFIG=$folder/apt/apt.conf
   apt-get update -qq || stop "Debian's package lists cannot be had; is there a network?"
 fi
-# What apt would install here: lines of address, file, size and digest.
-names=$(apt-get -o Debug::NoLocking=1 install --no-install-recommends --print-uris -qq "$@" |
-  sed -n "s/^'[^']*' \([^_ ]*\)_.*/\1/p")
+# These, and what apt would install beside them: lines of address, file, size and digest.
+names=$({
+  printf '%s\n' "$@"
+  apt-get -o Debug::NoLocking=1 install --no-install-recommends --print-uris -qq "$@" |
+    sed -n "s/^'[^']*' \([^_ ]*\)_.*/\1/p"
+} | sort -u | grep -vx libc6)
 # shellcheck disable=SC2086 # one argument a name
 (cd "$folder/packages" && apt-get -o APT::Sandbox::User= download -qq $names) ||
   stop "not all packages could be fetched: install $*"
@@ -38,5 +42,5 @@ for package in "$folder"/packages/*.deb; do
 done
 mv "$folder/root.part" "$folder/root"
 rm -rf "$folder/apt"
-(cd "$folder" && sha256sum packages/*.deb >SHA256SUMS)
+(cd "$folder" && find packages root -type f -print0 | sort -z | xargs -0 sha256sum >SHA256SUMS)
 echo "packages: $(ls "$folder/packages" | wc -l) of Debian in ${folder#"$PWD"/}"
