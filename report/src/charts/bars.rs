@@ -115,12 +115,7 @@ impl Bars {
                     let first = y + (own - bars.len() as f64 * pitch) / 2.0;
                     for (index, bar) in bars.iter().enumerate() {
                         let corner = (begin(panel), first + index as f64 * pitch);
-                        match self.spread {
-                            Spread::Linear => draw(&mut canvas, axis, (corner, pitch), *bar, theme),
-                            Spread::Logarithmic => {
-                                dot(&mut canvas, axis, (corner, pitch), *bar, theme)
-                            }
-                        }
+                        draw(&mut canvas, (axis, self.spread), (corner, pitch), *bar, theme);
                     }
                 }
                 y += own;
@@ -131,10 +126,10 @@ impl Bars {
     }
 }
 
-/// Draws a bar with its number, or a dash.
+/// Draws a bar, or a dot with its interval, and its number; a dash without a value.
 fn draw(
     canvas: &mut Canvas,
-    axis: &Axis,
+    (axis, spread): (&Axis, Spread),
     ((begin, y), pitch): (Point, f64),
     (fill, value): (Fill, Option<Estimate>),
     theme: &Theme,
@@ -143,29 +138,19 @@ fn draw(
     let Some(value) = value else {
         return canvas.text((begin + 3.0, middle), NOTHING, Anchor::Start, theme.muted);
     };
-    let end = axis.at(value.median).max(begin + 2.0);
-    let size = (end - begin, pitch - 2.0);
-    canvas.bar((begin, y + 1.0), size, theme.paint(fill), value.marked);
-    let ground = (theme.background, theme.text);
-    frame::on_ground(canvas, (end + 5.0, middle), &short(&value), ground);
-}
-
-/// Draws a dot with its interval and its number, or a dash.
-fn dot(
-    canvas: &mut Canvas,
-    axis: &Axis,
-    ((begin, y), pitch): (Point, f64),
-    (fill, value): (Fill, Option<Estimate>),
-    theme: &Theme,
-) {
-    let middle = y + pitch / 2.0;
-    let Some(value) = value else {
-        return canvas.text((begin + 3.0, middle), NOTHING, Anchor::Start, theme.muted);
+    let (at, paint) = (axis.at(value.median), theme.paint(fill));
+    let end = match spread {
+        Spread::Linear => {
+            let end = at.max(begin + 2.0);
+            canvas.bar((begin, y + 1.0), (end - begin, pitch - 2.0), paint, value.marked);
+            end
+        }
+        Spread::Logarithmic => {
+            frame::whisker(canvas, axis, middle, &value, paint.0);
+            canvas.dot((at, middle), paint, value.marked);
+            axis.at(value.ends().1).max(at + canvas::DOT)
+        }
     };
-    let at = axis.at(value.median);
-    frame::whisker(canvas, axis, middle, &value, theme.paint(fill).0);
-    canvas.dot((at, middle), theme.paint(fill), value.marked);
-    let end = axis.at(value.ends().1).max(at + canvas::DOT);
     let ground = (theme.background, theme.text);
     frame::on_ground(canvas, (end + 5.0, middle), &short(&value), ground);
 }
