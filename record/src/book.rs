@@ -113,10 +113,7 @@ impl Book {
     /// Calls per second of all threads of a cell, from the samples of its latency.
     pub fn throughput(&self, cell: &CellKey) -> Option<Estimate> {
         let call = self.estimate(cell, Metric::Call)?;
-        let rate = |ns: f64| cell.threads as f64 * 1e9 / ns;
-        let exact =
-            Estimate { interval: Some((rate(1.0), rate(1.0))), ..Estimate::exact(rate(1.0)) };
-        Some(exact.over(call))
+        Some(Estimate::known(cell.threads as f64 * 1e9).over(call))
     }
 
     /// Throughput of all threads of a cell over that of one thread.
@@ -142,11 +139,8 @@ impl Book {
         let ratio = |(process, alone): (&u32, &f64)| Some(several.get(process)? / alone);
         let ratios: Vec<f64> = alone.iter().filter_map(ratio).collect();
         let Some(of_ratios) = estimate::of_values(&ratios) else { return Some(of_medians) };
-        let threads = Estimate::exact(cell.threads as f64);
-        let interval =
-            of_ratios.interval.map(|(low, high)| (low * threads.median, high * threads.median));
-        let scaling = of_ratios.over(Estimate::exact(1.0 / threads.median));
-        Some(Estimate { interval, marked: of_medians.marked, ..scaling })
+        let scaling = of_ratios.over(Estimate::known(1.0 / cell.threads as f64));
+        Some(Estimate { marked: of_medians.marked, ..scaling })
     }
 
     /// The scaling of a cell and its limit, where it lies above: as if each thread did more work

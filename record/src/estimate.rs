@@ -30,6 +30,12 @@ impl Estimate {
         Self { median, interval: None, marked: false, modes: None }
     }
 
+    /// A number that was not measured, such as a number of threads: its interval is the number.
+    #[must_use]
+    pub const fn known(number: f64) -> Self {
+        Self { interval: Some((number, number)), ..Self::exact(number) }
+    }
+
     /// The ends of the interval, or the median where there is none.
     pub fn ends(&self) -> (f64, f64) {
         self.interval.unwrap_or((self.median, self.median))

@@ -167,11 +167,7 @@ impl<'a> Matrix<'a> {
     /// [scaling](Self::scaling).
     pub(super) fn slow_down(&self, of: &Executor, work: &Work, threads: usize) -> Option<Estimate> {
         let scaling = self.scaling(of, work, threads)?;
-        let threads = threads as f64;
-        Some(
-            Estimate { interval: Some((threads, threads)), ..Estimate::exact(threads) }
-                .over(scaling),
-        )
+        Some(Estimate::known(threads as f64).over(scaling))
     }
 
     /// Operators that the guest executes in one call, the first on a clean instance or a later

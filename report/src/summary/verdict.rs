@@ -153,9 +153,8 @@ fn in_turns(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pa
         baseline: side(baseline),
     };
     let judged = compare::judge(peers.comparisons.get(&compared)?, MARGIN)?;
-    let one = Estimate { interval: Some((1.0, 1.0)), ..Estimate::exact(1.0) };
     let pair = Pair::of(judged.subject, judged.baseline, "in turns");
-    Some(Pair { ratio: one.over(judged.ratio), ..pair })
+    Some(Pair { ratio: Estimate::known(1.0).over(judged.ratio), ..pair })
 }
 
 /// From the comparisons of both with themselves without a deadline.
@@ -185,9 +184,8 @@ fn in_experiment(
         |executor: &Executor| Some(Row::of(experiment, points.get(&measured.place.at(executor))?));
     let (own, other, value) = (row(&of.subject)?, row(baseline)?, measured.value.as_str());
     let (subject, against) = (own.value(value)?, other.value(value)?);
-    let second = Estimate { interval: Some((1e9, 1e9)), ..Estimate::exact(1e9) };
     let [subject, against] = match measured.rate {
-        true => [subject, against].map(|rate| second.over(rate)),
+        true => [subject, against].map(|rate| Estimate::known(1e9).over(rate)),
         false => [subject, against],
     };
     let pair = Pair::of(subject, against, &experiment.title);
