@@ -43,7 +43,7 @@ pub mod verify;
 pub use book::Book;
 pub use check::{MOST_PROCESSES, MOST_WORKS};
 pub use comparison::{Comparison, Contender, Match, Means, Purpose};
-pub use end::End;
+pub use end::{End, hex};
 pub use estimate::{Estimate, Mode};
 pub use experiment::{
     Dimension, Experiment, PointChart, PointColumn, PointGroup, PointMetric, PointRow, PointTable,

@@ -2,6 +2,7 @@
 
 use super::{Case, Library, default_folder, init, load_all};
 use crate::files::{FilePath, read_text, read_whole};
+use crate::record::hex;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -204,8 +205,4 @@ impl GuestFile {
 /// SHA-256 in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -23,7 +23,7 @@ use crate::record::data::{self, repeated};
 use crate::record::{Role, Sweep};
 
 pub use guest_name::GuestName;
-pub use guests::{GuestFile, Guests, Suite, digest, hex};
+pub use guests::{GuestFile, Guests, Suite, digest};
 pub use input::{Field, Input, Number, parse_hex};
 pub use link::Library;
 pub use random::{Random, shuffled};

@@ -1,8 +1,8 @@
 //! A loaded module, and a cell with the right output or the reason why it has none.
 
 use super::reason::explained;
-use crate::case::{Also, Case, Input, first_call, hex};
-use crate::record::Status;
+use crate::case::{Also, Case, Input, first_call};
+use crate::record::{Status, hex};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! Cells, and the reasons for cells that are left out.
 
 use crate::case::init::InitError;
-use crate::case::{Case, GuestName, Guests, Without, hex};
+use crate::case::{Case, GuestName, Guests, Without};
 use crate::plan::{Filter, cores};
-use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts, preference};
+use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts, hex, preference};
 use anyhow::Result;
 use std::sync::Arc;
 use touchstone_executor::adapter::MeasuredEngine;

@@ -1,8 +1,8 @@
 //! The first bytes of an answer, and the digest of all.
 
 use serde::{Deserialize, Serialize};
-use touchstone::case::hex;
 use touchstone::lab::abbreviate_to;
+use touchstone::record::hex;
 use touchstone_executor::guest::text::{abridged, harmless, plural};
 
 /// Kept bytes of an output. Whole outputs are compared by digest.

@@ -345,7 +345,7 @@ fn what_cannot_be_called_is_refused_in_words() {
 fn a_program_of_wasi_reads_its_input() {
     // BLAKE3 of "abc", as its authors publish it.
     let digest = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85\n";
-    let digest = format!("0x{}", touchstone::case::hex(digest.as_bytes()));
+    let digest = format!("0x{}", touchstone::record::hex(digest.as_bytes()));
     let module = built("blake3.wasm");
     everywhere(&[&module, "--call", "_start", "--input", "text:abc"], &digest);
 }
@@ -385,7 +385,7 @@ fn a_program_of_wasi_gets_arguments_variables_and_a_directory() {
     shared.file("file", "text");
     let directory = shared.at("").display().to_string();
     let given = ["--args=--x", "--env", "A=b=c", "--dir", &directory];
-    let output = format!("0x{}", touchstone::case::hex(b"module.wasm\0--x\0\0A=b=c\0text"));
+    let output = format!("0x{}", touchstone::record::hex(b"module.wasm\0--x\0\0A=b=c\0text"));
     everywhere(&[&[&module, "--call", "show", "--abi", "wasi"], &given[..]].concat(), &output);
     // Of `_start` the convention is guessed, and no file means another exit code than 0.
     everywhere(&[&[&module, "--call", "_start"], &given[..]].concat(), "0x");

@@ -183,7 +183,7 @@ fn the_last_value_of_a_variable_counts() {
               (drop (call $w (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 64)))))"#,
     );
     let out = run(&guest, &["--env", "A=1", "--env", "B=2", "--env", "A=3", "--hex"]).well();
-    assert!(out.contains(&touchstone::case::hex(b"A=3\0B=2")), "{out}");
+    assert!(out.contains(&touchstone::record::hex(b"A=3\0B=2")), "{out}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! The settings of the declaration: the call, and the points at which it is measured.
 
 use super::writer::Order;
-use crate::case::{Also, Case, Input, hex};
+use crate::case::{Also, Case, Input};
 use crate::experiment::Asked;
 use crate::plan::Cell;
-use crate::record::{Coordinate, Experiment, Place};
+use crate::record::{Coordinate, Experiment, Place, hex};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
