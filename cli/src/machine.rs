@@ -6,21 +6,22 @@ use super::doctor;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchstone::case::{self, Guests};
+use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN};
 use touchstone::contest::{Contest, contest};
 use touchstone::doctor::{Ticks, examine, load, stolen};
 use touchstone::files;
 use touchstone::measure::probe::{state, watch};
-use touchstone::plan::{Budget, Compare, Filter, Rows, default_rows};
+use touchstone::plan::{Budget, Compare, Filter, Plan, Rows, default_rows};
 use touchstone::record::packed::{packed, unpacked};
 use touchstone::record::verify::{headlines, verify};
 use touchstone::record::{self, Line, Purpose, RecordFile, Sink};
 use touchstone::run::{Host, Job, Selection, ThisClone, run, seed, shown};
 use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::{Progress, Style, Table, complain, print};
-use touchstone_executor::adapter::Scratch;
+use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 use touchstone_report::units;
 
 /// Measures this machine in a few minutes and writes one file for the page of machines.
@@ -75,7 +76,8 @@ impl Machine {
         print(&(doctor::in_words(&findings, &looks, PROBED) + "\n"))?;
         let state = state(&looks, stolen(before, Ticks::now()), load);
 
-        let (mut job, compares) = self.job()?;
+        let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
+        let (mut job, compares) = self.job(&cases, &engines)?;
         job.header.state = Some(state);
         let header = job.header.clone();
         if header.tools.commit.ends_with("-dirty") {
@@ -99,7 +101,6 @@ impl Machine {
                 progress.print(&format!("{}: {error:#}", compare.name()));
             }
         }
-        let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
         let (guests, worker) = (&Guests::built, &|| Ok(super::bench::worker()));
         let time_is_up = Stop::default();
         let host = Host {
@@ -138,12 +139,10 @@ impl Machine {
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         files::stage(&path, &content)?.commit()?;
-        let verified = verify(&content, None, &ThisClone);
-        let book = verified
-            .as_ref()
-            .ok()
-            .cloned()
-            .map_or_else(|| anyhow::Ok(record::load(&path)?.newest().unwrap_or_default()), Ok)?;
+        let (book, fault) = match verify(&content, None, &ThisClone) {
+            Ok(book) => (book, None),
+            Err(fault) => (record::load(&path)?.newest().unwrap_or_default(), Some(fault)),
+        };
         let rows: Vec<(String, Judged)> =
             headlines(&book).map(|(of, judged)| (of.name(), judged)).collect();
         print(&table(&rows))?;
@@ -157,7 +156,7 @@ impl Machine {
             content.len().div_ceil(1024),
             unpacked(content.clone())?.len().div_ceil(1024),
         ))?;
-        if let Err(fault) = verified {
+        if let Some(fault) = fault {
             complain(&format!("the file would not be accepted: {fault}"));
             return Ok(Ended::Badly);
         }
@@ -166,8 +165,11 @@ impl Machine {
     }
 
     /// The cells and comparisons of workers, and the comparisons in pairs of processes.
-    fn job(&self) -> Result<(Job, Vec<Compare>)> {
-        let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
+    fn job(
+        &self,
+        cases: &[Case],
+        engines: &[Arc<dyn MeasuredEngine>],
+    ) -> Result<(Job, Vec<Compare>)> {
         let selection = Selection {
             overview: true,
             threads: vec![1],
@@ -178,12 +180,11 @@ impl Machine {
         let budget =
             |_| Budget { name: "machine".to_owned(), extra: 0, ..Budget::quick(seed(self.seed)) };
         let (mut guests, rows) = (Guests::built(), default_rows());
-        let mut job = Job::new(&cases, &engines, &mut guests, &rows, &selection, budget, false)?;
-        let plan = touchstone::plan::Plan::new(&cases, &engines, &mut guests)?;
-        let rows = Rows::load(&rows, &cases)?;
+        let mut job = Job::new(cases, engines, &mut guests, &rows, &selection, budget, false)?;
+        let plan = Plan::new(cases, engines, &mut guests)?;
+        let rows = Rows::load(&rows, cases)?;
         let all = Filter::default();
-        let (compares, missing) =
-            rows.select(&[Purpose::Machine], &cases, &engines, &plan, &all)?;
+        let (compares, missing) = rows.select(&[Purpose::Machine], cases, engines, &plan, &all)?;
         for wanted in missing {
             complain(&format!("left out: {}: {}", wanted.of.name(), wanted.reason));
         }
