@@ -4,7 +4,7 @@
 #[path = "../../../tests/fixtures/host_calls.rs"]
 mod host_calls;
 
-use host_calls::{call, call_with, everywhere, guest, load, returned, with};
+use host_calls::{call, call_with, everywhere, growth, guest, load, returned, with};
 use std::sync::Mutex;
 use std::time::Duration;
 use touchstone_executor::{
@@ -62,19 +62,7 @@ fn memory_that_grows_while_the_guest_waits_is_the_guests_at_once() {
         (memory.size))
       (func (export "beyond") (drop (call $grow (i32.const 1)))
         (drop (i32.load (i32.const 131072)))))"#;
-    let mut functions = Functions::none();
-    functions.wrap("env", "grow", |call: &mut HostCall<'_>, pages: u32| {
-        if !call.grow(pages) {
-            return Err(call.refuse("it does not grow"));
-        }
-        let end = call.memory().len() as u32;
-        call.write(end - 4, &9_i32.to_le_bytes())?;
-        if call.write(end - 3, &[0; 4]).is_ok() || call.read(end, 1).is_ok() {
-            return Err(call.refuse("it ends elsewhere"));
-        }
-        Ok(end - 4)
-    });
-    everywhere(text, &with(functions), |name, module| {
+    everywhere(text, &with(growth()), |name, module| {
         let mut instance = module.new_instance().unwrap();
         let mut run = |export, pages: i32| {
             let input = pages.to_le_bytes();
