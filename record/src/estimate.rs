@@ -325,17 +325,38 @@ mod tests {
 
         /// The share of the intervals over some processes that hold the true value, per cent.
         fn coverage(self, processes: usize) -> f64 {
-            let mut draws = Draws(processes as u64);
+            self.coverage_of(processes, processes)
+        }
+
+        /// The same with as many processes as the spread between the first ones asks for.
+        fn coverage_of(self, first: usize, most: usize) -> f64 {
+            let mut draws = Draws(first as u64);
             let logarithm = |of: &Samples| of_processes(&[of]).unwrap().median.ln();
             let truth = (0..20_000).map(|_| logarithm(&self.process(&mut draws))).sum::<f64>();
             let truth = (truth / 20_000.0).exp();
             let mut holds = |_: &u32| {
-                let all: Vec<Samples> = (0..processes).map(|_| self.process(&mut draws)).collect();
+                let mut all: Vec<Samples> = (0..first).map(|_| self.process(&mut draws)).collect();
+                let medians: Vec<f64> =
+                    all.iter().map(|own| of_processes(&[own]).unwrap().median).collect();
+                let wanted = processes_for(&medians, 0.05, most);
+                all.resize_with(wanted, || self.process(&mut draws));
                 let all: Vec<&Samples> = all.iter().collect();
                 let (low, high) = of_processes(&all).unwrap().interval.unwrap();
                 low <= truth && truth <= high
             };
             (0..4_000).filter(|n| holds(n)).count() as f64 / 40.0
+        }
+    }
+
+    /// One look at the spread costs some of the coverage.
+    #[test]
+    fn intervals_after_a_look_at_the_spread_cover_the_true_value_nearly_as_often() {
+        for between in [0.02, 0.05, 0.1] {
+            for outliers in [0.0, 0.1] {
+                let coverage = Model { between, outliers, slow: 1.0 }.coverage_of(6, 20);
+                println!("{coverage} % with {between} between processes, {outliers} outliers");
+                assert!((92.0..=97.0).contains(&coverage), "{coverage} %, {between} between them");
+            }
         }
     }
 
