@@ -24,6 +24,8 @@ pub enum Purpose {
     Peers,
     /// The price of a deadline.
     Deadline,
+    /// Touchstone's resets against the runtimes' own, in pairs of fresh processes: `make quick`.
+    Overview,
     /// Requested on the command line.
     Asked,
 }

@@ -12,9 +12,9 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use touchstone_executor::guest::text::{abridged, line};
 
-/// A file of the project's `records` folder.
+/// A file of the folder `records`.
 pub fn default_path(name: &str) -> PathBuf {
-    files::project("records").join(name)
+    files::own("records").join(name)
 }
 
 /// Where a measurement of the whole of something goes: the project's records, which it replaces. A
@@ -22,7 +22,7 @@ pub fn default_path(name: &str) -> PathBuf {
 pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
     match is_whole {
         true => default_path(name),
-        false => files::project("target").join(name),
+        false => files::own("target").join(name),
     }
 }
 
@@ -114,8 +114,9 @@ const REASON: usize = 300;
 /// Fails when the file is missing or cannot be read.
 pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
     let path = path.into();
-    let content = read_whole(&path)
-        .with_context(|| format!("cannot read records from {path}; `make bench` makes them"))?;
+    let content = read_whole(&path).with_context(|| {
+        format!("cannot read records from {path}; `touchstone bench` makes them")
+    })?;
     let mut loaded = Loaded::default();
     // `true` while lines belong to a header that was believed.
     let mut is_ours = false;

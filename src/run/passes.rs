@@ -28,6 +28,8 @@ pub struct Host<'a> {
     pub worker: &'a dyn Fn() -> Result<Command>,
     /// Longest time of a task, compilation included.
     pub limit: Duration,
+    /// After this time, nothing is measured a second time. The first pass is always made.
+    pub until: Option<Instant>,
     /// Ends the run.
     pub stop: Stop,
 }
@@ -115,6 +117,11 @@ impl Run<'_> {
         }
     }
 
+    /// `true` if a pass after the first one must end.
+    fn is_late(&self, process: u32) -> bool {
+        process > 0 && self.host.until.is_some_and(|until| Instant::now() >= until)
+    }
+
     /// All passes, until the run is stopped.
     fn passes(&mut self) -> Result<()> {
         let Job { budget, cells, compares, .. } = self.job;
@@ -124,7 +131,7 @@ impl Run<'_> {
         for extra in 0..budget.extra {
             let mut again = self.job.tasks();
             again.retain(|task| !self.has_enough(task));
-            if again.is_empty() || self.host.stop.asked() {
+            if again.is_empty() || self.host.stop.asked() || self.is_late(budget.processes) {
                 break;
             }
             self.observer.says(&format!(
@@ -159,7 +166,7 @@ impl Run<'_> {
         }
         for unit in units {
             let mut left = order(unit, &mut random);
-            while !left.is_empty() && !self.host.stop.asked() {
+            while !left.is_empty() && !self.host.stop.asked() && !self.is_late(process) {
                 let done = self.life(process, &left)?;
                 left.drain(..done);
                 left.retain(|task| !self.is_over(task));

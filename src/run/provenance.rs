@@ -1,10 +1,11 @@
 //! The origin of numbers: machine, tools, run.
 
 use crate::case::digest;
+use crate::files;
 use crate::plan::{Plan, cores};
 use crate::proc;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
-use crate::supervise::RUNNING;
+use crate::supervise::image;
 use anyhow::Result;
 use serde::Serialize;
 use std::process::Command;
@@ -116,23 +117,19 @@ pub fn tools() -> Tools {
 
 /// First digits of the SHA-256 of this program; empty if it cannot be read.
 fn binary() -> String {
-    let bytes = std::fs::read(RUNNING);
+    let bytes = std::fs::read(image());
     bytes.map(|bytes| digest(&bytes)[..DIGITS].to_owned()).unwrap_or_default()
 }
 
-/// The commit of the working tree. Changed records and generated reports do not count as changes.
+/// The commit of the working tree, or that of an installed program. Changed records and generated reports do not count as changes.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(env!("CARGO_MANIFEST_DIR"))
-            .args(arguments)
-            .output()
-            .ok()?;
+        let output =
+            Command::new("git").arg("-C").arg(files::clone()?).args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else {
-        return UNKNOWN.to_owned();
+        return files::commit().unwrap_or(UNKNOWN).to_owned();
     };
     let changed = git(&[
         "status",

@@ -10,6 +10,7 @@ mod everywhere;
 #[path = "../../../tests/fixtures/records.rs"]
 mod fixtures;
 mod preview2;
+mod quick;
 mod resets;
 mod run;
 mod shards;

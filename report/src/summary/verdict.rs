@@ -67,8 +67,7 @@ pub(super) fn findings(content: &Content<'_>, most: usize) -> String {
 
 /// A finding with its numbers; `None` where one of its times is missing.
 pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
-    let [subject, baseline, ratio] =
-        of_cells(matrix, of).or_else(|| in_turns(matrix.records.peers()?, of))?;
+    let [subject, baseline, ratio] = numbers(matrix, of)?;
     let interval = ratio.interval.map_or_else(
         || "no interval".to_owned(),
         |(low, high)| format!("{} – {}", units::factor(low), units::factor(high)),
@@ -77,7 +76,18 @@ pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
     let text = text.replace("{subject}", &units::time_with_reach(&subject));
     let text = text.replace("{baseline}", &units::time_with_reach(&baseline));
     let text = text.replace("{interval}", &interval);
-    Some(text.replace("{ratio}", &units::marked(units::factor(ratio.median), ratio.marked)))
+    let factor = units::marked(units::factor(ratio.median), ratio.marked);
+    let is_in_turns = in_turns(matrix.book, Purpose::Overview, of).is_some();
+    let factor = if is_in_turns { format!("{factor} [{interval}]") } else { factor };
+    Some(text.replace("{ratio}", &factor))
+}
+
+/// The times of subject and baseline, ns, and how many times slower the slower side is: in turns if
+/// the run has that, otherwise of its cells, otherwise in turns with a peer.
+pub(super) fn numbers(matrix: &Matrix<'_>, of: &Finding) -> Option<[Estimate; 3]> {
+    in_turns(matrix.book, Purpose::Overview, of)
+        .or_else(|| of_cells(matrix, of))
+        .or_else(|| in_turns(matrix.records.peers()?, Purpose::Peers, of))
 }
 
 /// The times of subject and baseline in the run of the benchmarks, ns, and how many times slower
@@ -96,17 +106,17 @@ fn of_cells(matrix: &Matrix<'_>, of: &Finding) -> Option<[Estimate; 3]> {
     })
 }
 
-/// The same numbers from the comparison with a peer that is not in that run.
-fn in_turns(peers: &Book, of: &Finding) -> Option<[Estimate; 3]> {
+/// The same numbers from a comparison of a run.
+fn in_turns(book: &Book, purpose: Purpose, of: &Finding) -> Option<[Estimate; 3]> {
     let side = |executor: &Executor| Contender::new(executor.clone(), of.threads);
     let compared = Match {
-        purpose: Purpose::Peers,
+        purpose,
         case: of.call.case.clone(),
         guest: of.call.guest.clone(),
         subject: side(&of.subject),
         baseline: side(of.baseline.as_ref()?),
     };
-    let judged = compare::judge(peers.comparisons.get(&compared)?, MARGIN)?;
+    let judged = compare::judge(book.comparisons.get(&compared)?, MARGIN)?;
     let value = |ns| Estimate { marked: judged.ratio.marked, ..Estimate::exact(ns) };
     let ratio = Estimate { interval: Some((1.0, 1.0)), ..Estimate::exact(1.0) }.over(judged.ratio);
     Some([value(judged.subject_ns), value(judged.baseline_ns), ratio])
