@@ -1,5 +1,5 @@
-//! Packs the data files that the program carries, and tells the linker where it finds the libraries of
-//! the backends.
+//! Packs the data files that the program carries, and tells the linker where it finds the libraries
+//! of the backends.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

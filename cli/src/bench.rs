@@ -211,7 +211,8 @@ fn compare_in_pairs(
             file.append(&Line::Comparison(Box::new(pair)))?;
         }
     }
-    Ok(())
+    // The run was whole before, and is again.
+    if came.stopped { Ok(()) } else { file.end() }
 }
 
 pub(super) fn worker() -> Command {

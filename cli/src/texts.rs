@@ -20,7 +20,8 @@ pub(super) fn commands() -> [Command; 2] {
     let folder = Arg::new("folder").value_name("DIR").value_parser(value_parser!(PathBuf));
     let folder = folder.help("Write a page for each command to DIR [default: print that of all]");
     let about = "Prints a script that completes commands and options";
-    let example = "Example:\n  touchstone completions bash >~/.local/share/bash-completion/completions/touchstone";
+    let example = "Example:\n  touchstone completions bash \
+                   >~/.local/share/bash-completion/completions/touchstone";
     let completions = Command::new(COMPLETIONS).about(about).arg(shell).after_help(example);
     let about = "Prints the manual page, or writes one for each command";
     let man = Command::new(MAN).about(about).arg(folder);

@@ -121,7 +121,8 @@ fn binary() -> String {
     bytes.map(|bytes| digest(&bytes)[..DIGITS].to_owned()).unwrap_or_default()
 }
 
-/// The commit of the working tree, or that of an installed program. Changed records and generated reports do not count as changes.
+/// The commit of the working tree, or that of an installed program. Changed records and generated
+/// reports do not count as changes.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output =

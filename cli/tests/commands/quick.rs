@@ -71,6 +71,7 @@ fn overview(script: &str) {
     assert!(said.iter().all(|said| out.contains(said)), "{out}");
     let page = std::fs::read_to_string(records.with_file_name("BENCHMARK.md")).unwrap();
     assert!(page.contains("# Benchmark") && page.contains("**Machine**"), "{page}");
+    assert!(record::load(&*records).unwrap().is_whole(0), "{script}");
     let (book, skipped) = record::newest(&*records, "make quick").unwrap();
     assert!(skipped.is_empty() && !book.cells.is_empty(), "{script}");
 }
