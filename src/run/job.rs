@@ -88,9 +88,9 @@ pub struct Selection {
     /// nothing if FILE is complete already; `touchstone merge` joins the files of all shards
     #[arg(long, value_name = "I/N", requires = "records", conflicts_with_all = ["replace", "resume", "overview"])]
     pub shard: Option<Shard>,
-    /// Measure an overview in less than two minutes: an empty call, a call that dirties memory, and
-    /// a JSON text, on every engine, with Touchstone's strategies and the best of the runtime's own;
-    /// and compare these in turns, in pairs of fresh processes
+    /// Measure an overview in one to two minutes: an empty call, a call that dirties memory, and a
+    /// JSON text, on every engine, with Touchstone's strategies and the best of the runtime's own.
+    /// Compare these in turns, in pairs of fresh processes
     #[arg(long)]
     pub overview: bool,
     /// The purposes of the comparisons to make.
