@@ -93,7 +93,7 @@ fn try_strategy(engine: &dyn MeasuredEngine, strategy: Strategy) {
     assert!(error.is_some() || each < MIB, "{strategy}: no instance was refused");
     if let Some(error) = &error {
         let names = |word: &&str| error.to_lowercase().contains(*word);
-        assert!(CAUSES.iter().any(|word| names(word)), "{strategy}: {error}");
+        assert!(CAUSES.iter().any(names), "{strategy}: {error}");
     }
     println!("{strategy}: {} instances, {} MiB each, {error:?}", instances.len(), each / MIB);
 }
