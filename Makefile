@@ -24,7 +24,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick install dist peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,21 @@ quick: setup $(NEEDED) ## measure the overview on every engine; write page and c
 
 bench: setup $(NEEDED) ## measure the full matrix, and write BENCHMARK.md, benchmark/ and image/
 	$(RUN) bench --replace --report
+
+# A folder that has `bin` on the PATH.
+PREFIX   ?= $(HOME)/.local
+
+install: setup $(NEEDED) ## install the command with all engines, their libraries and manual pages to PREFIX (~/.local)
+	$(CARGO) build --locked --release --features=$(FEATURES)
+	@cli/install.sh "$(PREFIX)"
+
+DIST      = target/dist/touchstone-$(shell sed -n '/workspace.package/,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)-$(shell uname -m)
+
+dist: setup $(NEEDED) ## make an archive of that, which runs on another machine, in target/dist
+	$(CARGO) build --locked --release --features=$(FEATURES)
+	@rm -rf $(DIST) && cli/install.sh $(DIST)
+	tar -C target/dist -czf $(DIST).tar.gz $(notdir $(DIST))
+	@ls -l $(DIST).tar.gz
 
 peers: setup $(NEEDED) ## compare executors with their peers, in turns; print tab-separated lines
 	$(RUN) peers

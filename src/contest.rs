@@ -3,11 +3,11 @@
 //! each process has one address layout.
 
 use crate::case::{Case, Guests};
-use crate::compare::{Verdict, judge};
+use crate::compare::{Judged, Verdict, judge};
 use crate::lab::Refused;
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
-use crate::record::{Comparison, Match, Status};
+use crate::record::{Comparison, Match, Status, estimate};
 use crate::run::{Performer, perform_side};
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
@@ -139,6 +139,8 @@ pub struct Contest<'a> {
     pub baseline: &'a dyn Fn() -> Result<Command>,
     /// Largest number of pairs of processes.
     pub processes: u32,
+    /// No pair begins after this time, but for the first few.
+    pub longest: Option<Duration>,
     pub budget: Budget,
     /// The smallest difference that counts, as a share.
     pub margin: f64,
@@ -149,6 +151,14 @@ pub struct Contest<'a> {
 /// Pairs of processes before the first verdict.
 const FEWEST_PAIRS: usize = 12;
 
+/// The pairs of processes that were made, and the verdict on them.
+#[derive(Debug, Default)]
+pub struct Made {
+    pub pairs: Vec<Comparison>,
+    /// `None` before the first round.
+    pub judged: Option<Judged>,
+}
+
 /// Times subject and baseline in turns, in pairs of fresh processes, until the interval of the
 /// ratio decides. The order of starting is random for each pair, and the order of the sides for
 /// each round. `progress` is called when a pair begins.
@@ -158,18 +168,19 @@ const FEWEST_PAIRS: usize = 12;
 ///
 /// A round counts if the machine was in one state while both sides made it, whichever that is.
 ///
-/// `made` gets the comparison of each pair. Fails if a side was refused or failed, or its process
-/// died, or could not be started.
+/// `made` becomes what was made, also if this fails: if a side was refused or failed,
+/// or its process died, or could not be started.
 pub fn contest(
     contest: &Contest<'_>,
     mut progress: impl FnMut(u32),
-    made: &mut Vec<Comparison>,
+    made: &mut Made,
 ) -> Result<()> {
     let Contest { of, budget, .. } = contest;
     let probe_ns = probe::calibrate();
     // Removed when the contest is over.
     let artifacts = Scratch::new()?;
     let mut random = Random::new(budget.seed);
+    let began = Instant::now();
     for process in 0..contest.processes {
         progress(process);
         let start = |subject| Remote::start(contest, subject, probe_ns, artifacts.path());
@@ -179,12 +190,14 @@ pub fn contest(
         other.answer()?;
         let (mut subject, mut baseline) = if first { (one, other) } else { (other, one) };
         let (rounds, noisy) = turns(&mut subject, &mut baseline, budget, &mut random)?;
-        made.push(Comparison { of: of.clone(), process, rounds, noisy });
-        let judged = judge(&*made, contest.margin);
-        let is_decided = judged.is_some_and(|judged| judged.verdict != Verdict::NotEnoughData);
-        if is_decided && made.len() >= FEWEST_PAIRS {
+        made.pairs.push(Comparison { of: of.clone(), process, rounds, noisy });
+        made.judged = judge(&made.pairs, contest.margin);
+        let is_decided = made.judged.is_some_and(|own| own.verdict != Verdict::NotEnoughData);
+        let is_late = contest.longest.is_some_and(|longest| began.elapsed() >= longest);
+        let pairs = made.pairs.len();
+        if (is_decided && pairs >= FEWEST_PAIRS) || (is_late && pairs >= estimate::PROCESSES) {
             break;
         }
     }
-    judge(&*made, contest.margin).map(|_| ()).context("no round was made")
+    made.judged.map(|_| ()).context("no round was made")
 }

@@ -2,15 +2,21 @@
 
 use super::Ended;
 use super::common::{begin, ended};
+use super::compare::own_side;
 use super::report::Report;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use touchstone::case::Suite;
-use touchstone::record::Purpose;
-use touchstone::run::{Arguments, Asked, serve_if_worker, shown};
+use touchstone::compare::MARGIN;
+use touchstone::contest::{Contest, Made, contest};
+use touchstone::files::FilePath;
+use touchstone::plan::Budget;
+use touchstone::record::{self, Line, MOST_PROCESSES, Match, Purpose, RecordFile, Sink};
+use touchstone::run::{Arguments, Asked, Came, serve_if_worker, shown};
 use touchstone::supervise::{Stop, this_program};
-use touchstone::terminal::{Progress, complain};
+use touchstone::terminal::{Progress, complain, print};
 use touchstone_report as report;
 
 /// Measures cells and comparisons, and appends the records.
@@ -29,6 +35,9 @@ use touchstone_report as report;
 /// Exits with 2 if the run was broken off; the report then shows what was measured before. After
 /// Ctrl-C it exits with 130, after SIGTERM with 143.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  touchstone bench --overview --sampling quick --records /tmp/quick/records.jsonl --report"
+)]
 pub(super) struct Bench {
     #[command(flatten)]
     arguments: Arguments,
@@ -60,7 +69,7 @@ impl Bench {
         let purposes = match (&self.cases, self.arguments.selection.overview) {
             // The comparisons are of the project's own cases.
             (Some(_), _) => Vec::new(),
-            (None, true) => vec![Purpose::Null],
+            (None, true) => vec![Purpose::Overview],
             (None, false) => {
                 vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against]
             }
@@ -87,8 +96,23 @@ impl Bench {
         let (cases, job) = asked.job()?;
         let stop = Stop::default();
         begin(&stop, self.arguments.in_process)?;
-        let mut progress = Progress::new(job.tasks().len() * job.budget.processes as usize, true);
-        let came = asked.run(&cases, job, &stop, &mut progress)?;
+        if self.arguments.selection.overview {
+            let engines = engines.len();
+            complain(&format!(
+                "measuring {} cells and {} comparisons on {engines} engines, which takes about a \
+                 minute, and several beside other work",
+                job.cells.len(),
+                job.contests.len()
+            ));
+        }
+        let (contests, budget) = (job.contests.clone(), job.budget.clone());
+        let steps = job.tasks().len() * job.budget.processes as usize + contests.len();
+        let mut progress = Progress::new(steps, true);
+        let mut came = asked.run(&cases, job, &stop, &mut progress)?;
+        if came.broken_off.is_none() {
+            let records = asked.records();
+            compare_in_pairs(contests, &budget, &records, &stop, &progress, &mut came)?;
+        }
         drop(progress);
         if came.was_complete {
             let path = asked.records();
@@ -134,9 +158,61 @@ impl Bench {
             .flatten()
             .map(|page| shown(page))
             .collect();
+        print(&made.summary)?;
         complain(&format!("report: {}", pages.join(", ")));
         Ok(())
     }
+}
+
+/// Longest time of a comparison of the overview, but for its first pairs of processes.
+const LONGEST: Duration = Duration::from_secs(6);
+
+/// Makes comparisons as `touchstone compare` does, and appends them to the newest run. What the run
+/// has is left out.
+fn compare_in_pairs(
+    contests: Vec<Match>,
+    budget: &Budget,
+    records: &FilePath,
+    stop: &Stop,
+    progress: &Progress,
+    came: &mut Came,
+) -> Result<()> {
+    if contests.is_empty() {
+        return Ok(());
+    }
+    let book = record::load(records)?.newest().unwrap_or_default();
+    let mut file = RecordFile::append_to(records)?;
+    for of in contests.into_iter().filter(|of| !book.comparisons.contains_key(of)) {
+        let side = || Ok(own_side());
+        let name = of.name();
+        progress.next(&*name);
+        let budget = Budget { rounds: 9, ..Budget::full(budget.seed) };
+        let (stop, longest, margin) = (stop.clone(), Some(LONGEST), MARGIN);
+        let (subject, baseline, processes) = (&side, &side, MOST_PROCESSES);
+        let asked = Contest { of, subject, baseline, processes, longest, budget, margin, stop };
+        let mut made = Made::default();
+        let ended = contest(&asked, |_| (), &mut made);
+        if asked.stop.asked() {
+            came.stopped = true;
+            break;
+        }
+        match ended {
+            Ok(()) => {
+                came.comparisons.measured += 1;
+                let is_marked = made.judged.is_some_and(|judged| judged.ratio.marked);
+                came.comparisons.marked += usize::from(is_marked);
+            }
+            Err(error) => {
+                came.comparisons.failed += 1;
+                progress.print(&format!("{name} failed: {error:#}"));
+            }
+        }
+        for pair in made.pairs {
+            file.append(&Line::Comparison(Box::new(pair)))?;
+        }
+    }
+    // The run was whole before, and is again.
+    if came.stopped { Ok(()) } else { file.end() }
 }
 
 pub(super) fn worker() -> Command {

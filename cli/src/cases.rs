@@ -7,6 +7,7 @@ use touchstone::terminal::{Style, print};
 
 /// Prints the benchmark cases: export, guests, threads, and how to read the results.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone cases")]
 pub(super) struct Cases {}
 
 impl Cases {

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::case::{self, Guests};
-use touchstone::compare::{Judged, MARGIN, Verdict, judge, of_records};
-use touchstone::contest::{Contest, FromSide, ToSide, contest, serve_side};
+use touchstone::compare::{Judged, MARGIN, Verdict, of_records};
+use touchstone::contest::{Contest, FromSide, Made, ToSide, contest, serve_side};
 use touchstone::plan::{Budget, check_threads, near};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::run::seed;
@@ -30,6 +30,9 @@ use touchstone_report::units;
 ///
 /// Exits with 1 when A is slower than B.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  touchstone compare wasmtime_pooling_cow_resident wasmtime_instance_reuse_tracked"
+)]
 pub(super) struct Compare {
     /// The subject
     #[arg(required_unless_present = "side")]
@@ -89,7 +92,6 @@ impl Compare {
             bail!("name the subject A and the baseline B")
         };
         check_threads(self.threads)?;
-        let here = || this_program(&["compare", "--side"]);
         match (is_file(&engines, a)?, is_file(&engines, b)?) {
             (true, true) if is_program(Path::new(a)) && is_program(Path::new(b)) => {
                 let executor = self.executor.as_deref();
@@ -102,7 +104,7 @@ impl Compare {
             (true, true) => self.records(Path::new(a), Path::new(b), margin),
             (false, false) => {
                 let of = self.of(&engines, (a, Means::Contract), (b, Means::Contract))?;
-                self.contest(of, &|| Ok(here()), &|| Ok(here()), margin)
+                self.contest(of, &|| Ok(own_side()), &|| Ok(own_side()), margin)
             }
             _ => bail!("one of '{a}' and '{b}' is a file and the other is not; give two of a kind"),
         }
@@ -147,17 +149,17 @@ impl Compare {
         begin(&stop, false)?;
         let (name, processes) = (of.work(), self.processes);
         let budget = Budget { rounds: self.rounds, ..Budget::full(seed(self.seed)) };
-        let made = Contest { of, subject, baseline, processes, budget, margin, stop };
+        let longest = None;
+        let asked = Contest { of, subject, baseline, processes, longest, budget, margin, stop };
         let progress = Progress::new(processes as usize, true);
         let pair = |process| {
             progress.next(format!("pair of processes {} of at most {processes}", process + 1));
         };
-        let mut pairs = Vec::new();
-        let came = contest(&made, pair, &mut pairs);
+        let mut made = Made::default();
+        let came = contest(&asked, pair, &mut made);
         drop(progress);
-        let judged = judge(&pairs, margin);
-        let ended = judged.map_or(Ok(Ended::Badly), |judged| self.print(&[(name, judged)]))?;
-        if made.stop.asked() {
+        let ended = made.judged.map_or(Ok(Ended::Badly), |own| self.print(&[(name, own)]))?;
+        if asked.stop.asked() {
             return Ok(Ended::Stopped);
         }
         came.map(|()| ended)
@@ -210,6 +212,11 @@ impl Compare {
         ))?;
         Ok(ended)
     }
+}
+
+/// The command that starts this program as one side.
+pub(super) fn own_side() -> Command {
+    this_program(&["compare", "--side"])
 }
 
 /// The command that starts a program as one side.

@@ -14,6 +14,7 @@ use touchstone::terminal::{Progress, Style, Table, print};
 /// the interference probe on every processor at once: `.` is clean, `o` is partly clean, `#` has
 /// interference by other tenants or programs.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone doctor")]
 pub(super) struct Doctor {
     /// Probe for this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = touchstone::run::seconds)]

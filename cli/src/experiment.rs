@@ -128,6 +128,12 @@ impl Group {
                     .args(["requests-host", "pipeline-server"].map(|name| flag(name).hide(true)))
             }
         };
+        let example = match (self.has_names(), self.is_sampled()) {
+            (true, _) => "--small",
+            (false, true) => "wasmtime_instance_reuse_tracked --processes 1",
+            (false, false) => "wasmtime_instance_reuse_tracked",
+        };
+        command = command.after_help(format!("Example:\n  touchstone {} {example}", self.name()));
         let records = format!(
             "Replace the records in FILE [default: records/{} of the project; in target/ where only \
              a part is measured]",

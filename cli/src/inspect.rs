@@ -20,6 +20,7 @@ use touchstone_executor::{Execution, Strategy, Support};
 /// supported and the reasons for the others. Runs nothing. Exits with 1 when no engine of this
 /// build can run the module, and with 2 when the file is no WebAssembly.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone inspect module.wasm")]
 pub(super) struct Inspect {
     /// Inspect this module or component, raw or as a zstd-compressed Substrate blob
     file: PathBuf,

@@ -18,6 +18,9 @@ use touchstone_executor::guest::text::plural;
 /// change, which a strategy must restore, and the omitted combinations with the reason. Nothing
 /// is compiled or run.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  touchstone list '^call_empty_function_from_test_runtime/.*/1_threads'"
+)]
 pub(super) struct List {
     /// List only cells whose name this regular expression matches
     filter: Option<String>,

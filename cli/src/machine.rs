@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::case::{self, Case, Guests};
 use touchstone::compare::{Judged, MARGIN};
-use touchstone::contest::{Contest, contest};
+use touchstone::contest::{Contest, Made, contest};
 use touchstone::doctor::{Ticks, examine, load, stolen};
 use touchstone::files;
 use touchstone::measure::probe::{state, watch};
@@ -28,8 +28,8 @@ use touchstone_report::units;
 ///
 /// Examines the machine as `touchstone doctor` does, compares the executors of the headlines in
 /// turns as `touchstone compare` does, and measures each engine against itself and the cases of
-/// the overview on one thread, under some strategies, as `touchstone bench --overview` does. Begins
-/// no cell after 345 seconds; what has too few samples by then is marked. The file has the
+/// the overview on one thread, under some strategies, as `touchstone bench --overview` does. Measures
+/// no cell again after 345 seconds; what has too few samples by then is marked. The file has the
 /// processor, the kernel and the state of the machine, and no name of the host.
 ///
 /// Exits with 1 if the file would not be accepted, and says why.
@@ -56,7 +56,7 @@ const STRATEGIES: [&str; 8] = [
 ];
 /// Time of the probes before the run.
 const PROBED: Duration = Duration::from_secs(5);
-/// Time after which no further cell is begun.
+/// Time after which no cell is measured again.
 const LONGEST: Duration = Duration::from_secs(345);
 /// Longest time of a cell, compilation included.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -101,33 +101,20 @@ impl Machine {
                 progress.print(&format!("{}: {error:#}", compare.name()));
             }
         }
-        let (guests, worker) = (&Guests::built, &|| Ok(super::bench::worker()));
-        let time_is_up = Stop::default();
         let host = Host {
             cases: &cases,
             engines: &engines,
-            guests,
-            worker,
+            guests: &Guests::built,
+            worker: &|| Ok(super::bench::worker()),
             limit: LIMIT,
-            stop: time_is_up.clone(),
+            until: Some(began + LONGEST),
+            stop,
         };
-        let (ends, all) = (Stop::clone(&stop), began + LONGEST);
-        std::thread::spawn(move || {
-            while !ends.asked() && Instant::now() < all {
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            time_is_up.now();
-        });
         let came = run(job, &host, &mut records, &mut progress)?;
         drop(progress);
-        if stop.asked() {
+        if came.stopped {
             complain("stopped; nothing was written");
             return Ok(Ended::Stopped);
-        }
-        if came.stopped {
-            // What has too few samples is marked.
-            complain("the time is up: some cells have too few samples, or none");
-            records.end()?;
         }
         if let Some(reason) = came.broken_off {
             bail!("the run was broken off: {reason}");
@@ -200,19 +187,20 @@ impl Machine {
     /// Compares two executors in pairs of fresh processes, and records each pair.
     fn compare(&self, compare: &Compare, stop: &Stop, records: &mut RecordFile) -> Result<()> {
         let side = || anyhow::Ok(this_program(&["compare", "--side"]));
-        let made = Contest {
+        let asked = Contest {
             of: compare.of.clone(),
             subject: &side,
             baseline: &side,
             processes: PAIRS,
+            longest: None,
             budget: Budget { rounds: ROUNDS, ..Budget::full(seed(self.seed)) },
             margin: MARGIN,
             stop: stop.clone(),
         };
-        let mut pairs = Vec::new();
-        let came = contest(&made, |_| {}, &mut pairs);
-        let lines: Vec<Line> =
-            pairs.into_iter().map(|pair| Line::Comparison(Box::new(pair))).collect();
+        let mut made = Made::default();
+        let came = contest(&asked, |_| {}, &mut made);
+        let pairs = made.pairs.into_iter();
+        let lines: Vec<Line> = pairs.map(|pair| Line::Comparison(Box::new(pair))).collect();
         records.append_all(&lines)?;
         came
     }

@@ -22,10 +22,13 @@ mod run;
 #[cfg(feature = "systems")]
 mod serve;
 mod show;
+mod texts;
 mod verify;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
+use touchstone::files::{self, Embedded};
 use touchstone::run::stopped_code;
 use touchstone_executor::guest::text::abridged;
 
@@ -34,6 +37,10 @@ use touchstone_executor::guest::text::abridged;
 #[derive(Debug, Parser)]
 #[command(name = "touchstone", version, arg_required_else_help = true, max_term_width = 100)]
 struct Arguments {
+    /// Use the cases, guests, tables and templates of DIR, which has `benches` and `test-runtime`
+    /// [default: those of the clone, or those of the program itself]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<std::path::PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -94,16 +101,51 @@ impl Ended {
 
 const MESSAGE: usize = 8000;
 
+/// The data files of the project, for a program outside of a clone.
+const EMBEDDED: Embedded = Embedded {
+    archive: include_bytes!(concat!(env!("OUT_DIR"), "/data")),
+    digest: env!("TOUCHSTONE_DATA_DIGEST"),
+    commit: env!("TOUCHSTONE_COMMIT"),
+};
+
+/// The value of `--data`. Experiments are declared in that folder, and have commands of their own,
+/// so it is read before the arguments are.
+fn data() -> Option<OsString> {
+    let mut all = std::env::args_os().take_while(|argument| argument != "--");
+    while let Some(argument) = all.next() {
+        if argument == "--data" {
+            return all.next();
+        }
+        let value = argument.to_str().and_then(|text| text.strip_prefix("--data="));
+        if let Some(value) = value {
+            return Some(value.into());
+        }
+    }
+    None
+}
+
 /// Executes the command of the program's arguments.
 fn execute() -> anyhow::Result<Ended> {
+    files::embed(EMBEDDED);
+    if let Some(folder) = data() {
+        files::choose(folder.into())?;
+    }
     let groups = experiment::groups();
     let own = Arguments::command();
     let all = groups.iter().fold(own, |all, group| all.subcommand(group.command()));
-    let given = all.get_matches_from(run::spread(std::env::args_os()));
+    let all = all.subcommands(texts::commands());
+    let arguments = run::spread(std::env::args_os());
+    let given = all.clone().try_get_matches_from(arguments);
+    let given = given.unwrap_or_else(|error| run::with_hint(error).exit());
     if let Some((name, given)) = given.subcommand()
         && let Some(group) = groups.iter().find(|group| group.name() == name)
     {
         return group.execute(given);
+    }
+    if let Some((name, given)) = given.subcommand()
+        && let Some(ended) = texts::execute(name, given, all)
+    {
+        return ended;
     }
     match Arguments::from_arg_matches(&given) {
         Ok(arguments) => arguments.command.execute(),

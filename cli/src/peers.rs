@@ -27,6 +27,7 @@ use touchstone::terminal::{Progress, complain, print};
 ///
 /// Exits with 1 when an output was wrong or a row failed.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone peers call_empty_function")]
 pub(super) struct Peers {
     /// Compare only rows whose name this regular expression matches
     filter: Option<String>,
@@ -74,7 +75,8 @@ impl Peers {
         let header = Header { questions: digest_of(&(&matches, sampling))?, ..header };
         let progress = &mut Progress::new(compares.len() * budget.processes as usize, true);
         let (cells, refusals, done) = (Vec::new(), Vec::new(), Finished::default());
-        let mut job = Job { header, cells, compares, refusals, budget, in_process: false, done };
+        let (contests, in_process) = (Vec::new(), false);
+        let mut job = Job { header, cells, compares, contests, refusals, budget, in_process, done };
         match go_on(&mut job, before.into_iter().collect()) {
             Some(done) => {
                 let begun = format!("{done} comparisons were begun");
@@ -86,7 +88,7 @@ impl Peers {
         let stop = Stop::default();
         begin(&stop, false)?;
         let (guests, worker) = (&Guests::built, &|| Ok(super::bench::worker()));
-        let host = Host { cases, engines, guests, worker, limit: LIMIT, stop };
+        let host = Host { cases, engines, guests, worker, limit: LIMIT, until: None, stop };
         let came = run(job, &host, &mut file, progress)?;
         let book = record::load(file.path())?.newest().unwrap_or_default();
         let is_whole = !came.stopped && came.broken_off.is_none();

@@ -18,6 +18,9 @@ use touchstone_executor::harness::thread_usage;
 /// repeat …`. Outputs are compared. On several threads, faults and switches are those of a
 /// separate measurement on one thread.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  perf record touchstone repeat call_empty_function_from_test_runtime/wasmi_instance_reuse/1_threads"
+)]
 pub(super) struct Repeat {
     /// Run the cells whose name this regular expression matches, one after the other
     filter: String,

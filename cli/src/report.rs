@@ -3,7 +3,7 @@
 use super::Ended;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-use touchstone::files::project;
+use touchstone::files;
 use touchstone::run::shown;
 use touchstone::terminal::{Progress, complain, print, warn_of_skipped};
 use touchstone_report::gate::Closed;
@@ -15,13 +15,15 @@ use touchstone_report::{self as report, Options, Written};
 /// lists the broken rules, writes nothing and exits with 1. Files are replaced only after all
 /// of them are written, so a failure leaves the old report complete.
 #[derive(Debug, Default, clap::Args)]
+#[command(
+    after_help = "Example:\n  touchstone report --records results/records.jsonl --page results/BENCHMARK.md --draft"
+)]
 pub(super) struct Report {
     /// Read the benchmarks' records from FILE, and the other records from the files beside it
-    /// [default: the project's records/records.jsonl]
+    /// [default: records/records.jsonl]
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
-    /// Write the page to FILE and keep the text outside its markers [default: BENCHMARK.md of
-    /// the project]
+    /// Write the page to FILE and keep the text outside its markers [default: BENCHMARK.md]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
     /// Write the charts to DIR [default: `image` beside the page]
@@ -34,7 +36,7 @@ pub(super) struct Report {
     /// numbers that break a rule of the publishing gate from pages.toml, charts.toml, tables/ and
     /// explanations.toml in DIR [default: the project's benches]
     #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
+    layout: Option<PathBuf>,
     /// Write the page even if rules of the publishing gate are broken, and list them at the end
     #[arg(long)]
     draft: bool,
@@ -49,7 +51,7 @@ impl Report {
         let beside = || Some(records.as_ref()?.with_file_name("BENCHMARK.md"));
         Self {
             page: cases.map(|folder| folder.join("BENCHMARK.md")).or_else(beside),
-            data: cases.map(Path::to_owned),
+            layout: cases.map(Path::to_owned),
             records,
             draft: true,
             ..Self::default()
@@ -60,10 +62,11 @@ impl Report {
     pub(super) fn options(self) -> Options {
         // The README shows the project's own numbers.
         let is_own = self.page.is_none() && self.records.is_none();
-        let own = Options::of_project(self.page.unwrap_or_else(|| project("BENCHMARK.md")));
-        let data = |name: &str, own| self.data.as_ref().map_or(own, |folder| folder.join(name));
+        let readme = files::clone().filter(|_| is_own).map(|clone| clone.join("README.md"));
+        let own = Options::of_project(self.page.unwrap_or_else(|| files::own("BENCHMARK.md")));
+        let data = |name: &str, own| self.layout.as_ref().map_or(own, |folder| folder.join(name));
         Options {
-            readme: is_own.then(|| project("README.md")),
+            readme,
             records: self.records.unwrap_or(own.records),
             images: self.images.unwrap_or(own.images),
             pages: self.pages.unwrap_or(own.pages),

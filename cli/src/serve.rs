@@ -32,6 +32,7 @@ use touchstone_systems::host::{self, Conduct, Limits, Most, Server};
 /// others, and up to two per processor to compile. It keeps at most --guests guests and one
 /// instance of each per thread, and for each connection a request, an answer and 256 KiB.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone serve contracts --listen 127.0.0.1:8080")]
 pub(super) struct Serve {
     /// Offer the .wasm and .wat files in DIR
     #[arg(value_name = "DIR")]

@@ -13,6 +13,7 @@ use touchstone_report::show::{entries, tables};
 
 /// Shows the newest run of a record file.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone show 'serde_json_big.*/wasmtime_'")]
 pub(super) struct Show {
     /// Show only entries whose name this regular expression matches
     filter: Option<String>,

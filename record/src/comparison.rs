@@ -26,6 +26,8 @@ pub enum Purpose {
     Deadline,
     /// One of the ratios that `touchstone machine` gives of every machine.
     Machine,
+    /// Touchstone's resets against the runtimes' own, in pairs of fresh processes: `make quick`.
+    Overview,
     /// Requested on the command line.
     Asked,
 }

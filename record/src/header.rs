@@ -191,7 +191,7 @@ pub struct WorkFacts {
     /// The title of the case on this guest, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its part in overviews, charts and recommendations.
+    /// Its part in tables, charts and recommendations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Which strategies the case is run under.
@@ -208,7 +208,7 @@ pub struct InitFacts {
     pub sha256: String,
 }
 
-/// The part of a case in overviews, charts and recommendations.
+/// The part of a case in tables, charts and recommendations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -224,7 +224,7 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
-    /// All of them; `…_gated` only in cases of the overview, without precompiled code.
+    /// All of them; `…_gated` only in cases with a role, without precompiled code.
     #[default]
     All,
     /// Every strategy whose calls differ from another's: precompiled variants change the

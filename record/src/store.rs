@@ -13,9 +13,9 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use touchstone_executor::guest::text::{abridged, line};
 
-/// A file of the project's `records` folder.
+/// A file of the folder `records`.
 pub fn default_path(name: &str) -> PathBuf {
-    files::project("records").join(name)
+    files::own("records").join(name)
 }
 
 /// Where a measurement of the whole of something goes: the project's records, which it replaces. A
@@ -23,7 +23,7 @@ pub fn default_path(name: &str) -> PathBuf {
 pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
     match is_whole {
         true => default_path(name),
-        false => files::project("target").join(name),
+        false => files::own("target").join(name),
     }
 }
 
@@ -117,8 +117,9 @@ const REASON: usize = 300;
 pub fn load(path: impl Into<FilePath>) -> Result<Loaded> {
     let path = path.into();
     let content = read_whole(&path).and_then(unpacked);
-    let content = content
-        .with_context(|| format!("cannot read records from {path}; `make bench` makes them"))?;
+    let content = content.with_context(|| {
+        format!("cannot read records from {path}; `touchstone bench` makes them")
+    })?;
     Ok(read(&content))
 }
 

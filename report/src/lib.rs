@@ -72,7 +72,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The project's records and data files, for a page and folders beside it.
+    /// The records and the project's data files, for a page and folders beside it.
     #[must_use]
     pub fn of_project(page: PathBuf) -> Self {
         let benches = files::project("benches");
@@ -103,6 +103,8 @@ pub struct Written {
     pub cells: usize,
     /// Comparisons.
     pub comparisons: usize,
+    /// The first ratios, the picks and the interference, for the terminal.
+    pub summary: String,
     /// Runs of the record file that are older than the published one.
     pub older_runs: usize,
     /// The record files that were read, each with the lines that could not be.
@@ -202,7 +204,7 @@ impl Records {
                 Some(Skipped { line, reason }) => {
                     bail!("{records} holds no run that this build can read: line {line}: {reason}")
                 }
-                None => bail!("{records} holds no run; `make bench` makes one"),
+                None => bail!("{records} holds no run; `touchstone bench` makes one"),
             }
         };
         let noise = Noise::of(&bench);
@@ -281,6 +283,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         folder: way(folder, &options.pages, "/"),
         back: way(&options.pages, &options.page, ""),
     };
+    let summary = summary::terminal::text(&content);
     let page = place(&at(&options.page), &summary::text(&content))?;
     // The README has no place for broken rules: it shows only what may be published.
     let readme = options.readme.as_ref().filter(|_| gate.publish().is_ok()).map(|path| {
@@ -307,6 +310,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         files: files.iter().map(|(path, _)| path.path().to_owned()).collect(),
         removed,
         cells: matrix.counts().0,
+        summary,
         comparisons: books.into_iter().flatten().map(|book| book.comparisons.len()).sum(),
         older_runs: records.older_runs,
         skipped: records.skipped,

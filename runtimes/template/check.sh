@@ -15,6 +15,6 @@ CARGO_ADD_FLAGS=--offline runtimes/template/new.sh toy_runtime libc
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/../..}
 cargo test --release --offline --quiet -p touchstone-toy_runtime
 cargo test --release --offline --quiet -p touchstone-runtimes --no-default-features --features toy_runtime
-cargo tree --offline --quiet -p touchstone-cli --no-default-features --features toy_runtime |
+cargo tree --offline --quiet -p touchstone-wasm --no-default-features --features toy_runtime |
   grep -q touchstone-toy_runtime
 echo "make runtime: the copy builds, passes its tests and is in the registry"

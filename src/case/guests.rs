@@ -1,7 +1,7 @@
 //! The built guests and their digests.
 
 use super::{Case, Library, default_folder, init, load_all};
-use crate::files::{FilePath, read_text, read_whole};
+use crate::files::{self, FilePath, read_text, read_whole};
 use crate::record::hex;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
@@ -57,7 +57,7 @@ impl Guests {
 
     /// The checked-in guests.
     pub fn built() -> Self {
-        Self::in_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("test-runtime/built"))
+        Self::in_folder(files::project("test-runtime/built"))
     }
 
     /// The list of the guests' digests. Fails if it cannot be read.

@@ -12,13 +12,13 @@ mod text;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use touchstone_executor::guest::HeapPages;
 use touchstone_executor::guest::text::similar;
 use touchstone_executor::{Abi, Imports, Strategy, wasi};
 
-use crate::files::FilePath;
+use crate::files::{self, FilePath};
 use crate::record::data::{self, repeated};
 use crate::record::{Role, Sweep};
 
@@ -178,7 +178,7 @@ pub struct Expect {
 
 /// The folder of the cases: `benches/cases` in the project.
 pub fn default_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/cases")
+    files::project("benches/cases")
 }
 
 /// The case with a name. Fails with similar names if there is none.

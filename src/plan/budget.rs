@@ -17,7 +17,7 @@ pub struct Budget {
     pub processes: u32,
     /// Most further processes, for cells with too few clean samples.
     pub extra: u32,
-    /// Most processes of a cell of the overview; 0 if it has as many as others.
+    /// Most processes of a cell of the main page; 0 if it has as many as others.
     pub most: u32,
     /// Samples of a cell in each process. Long calls have fewer.
     pub samples: usize,

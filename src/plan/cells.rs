@@ -222,8 +222,8 @@ pub fn crowded(threads: usize) -> String {
 /// `true` if the sweep of a case includes a strategy.
 ///
 /// Precompiled variants and Touchstone's pools cost the same per call as another strategy. Gated
-/// memories differ from tracked ones in how they find written pages, which only the cases of the
-/// overview compare.
+/// memories differ from tracked ones in how they find written pages, which only cases with a
+/// role compare.
 fn is_asked(case: &Case, strategy: Strategy) -> bool {
     let is_distinct = !strategy.is_precompiled() && !strategy.pooled;
     match (case.sweep, strategy.memory) {

@@ -3,7 +3,7 @@
 use super::cells::crowded;
 use super::{Cell, Filter, Plan, cores, near};
 use crate::case::{self, Case, GuestName};
-use crate::files::read_text;
+use crate::files::{self, read_text};
 use crate::record::{CellKey, Contender, Executor, Match, Means, Purpose, preference};
 use anyhow::{Context, Error, Result, bail, ensure};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use touchstone_executor::adapter::MeasuredEngine;
-use touchstone_executor::{Abi, CodeFrom, MemoryFrom, Owner, Support};
+use touchstone_executor::{Abi, CodeFrom, MemoryFrom, Owner, Strategy, Support};
 
 /// A comparison with the cells of its two sides.
 #[derive(Clone)]
@@ -41,7 +41,16 @@ pub struct Wanted {
 pub struct Rows(Vec<Entry>);
 
 pub fn default_rows() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/comparisons.toml")
+    files::project("benches/comparisons.toml")
+}
+
+/// The strategy that an engine's runtime implements itself, expected to be the fastest.
+pub(super) fn best_of_runtime(engine: &dyn MeasuredEngine) -> Option<Executor> {
+    let own = Strategy::all().into_iter().filter(|strategy| {
+        engine.support(*strategy) == Support::Native && !strategy.is_precompiled()
+    });
+    let best = own.min_by_key(|strategy| preference(*strategy));
+    best.map(|strategy| Executor { engine: engine.id().to_owned(), strategy })
 }
 
 #[derive(Deserialize)]
@@ -83,6 +92,8 @@ enum Baseline {
     /// The raw interface of their runtime.
     Raw,
     Itself,
+    /// The best of the runtime's own strategies.
+    OfRuntime,
     OneThread,
     /// The same executor without the deadline that the subject has.
     Unlimited,
@@ -153,6 +164,7 @@ impl Entry {
             (None, Some(case)) => Baseline::Without(case.clone()),
             (Some("raw"), None) => Baseline::Raw,
             (Some("itself"), None) => Baseline::Itself,
+            (Some("best_of_runtime"), None) => Baseline::OfRuntime,
             (Some("itself_on_1_thread"), None) => Baseline::OneThread,
             (Some("itself_without_deadline"), None) => Baseline::Unlimited,
             (Some(name), None) => Baseline::Executor(name.parse().map_err(Error::msg)?),
@@ -176,6 +188,10 @@ impl Entry {
             }
             Baseline::Raw => ensure!(alone, "'raw' is for one thread"),
             Baseline::Without(_) => ensure!(alone, "'after' is for one thread"),
+            Baseline::OfRuntime => ensure!(
+                !self.executors.is_empty(),
+                "'best_of_runtime' needs the executors that are compared with it"
+            ),
             Baseline::Itself | Baseline::Unlimited | Baseline::Executor(_) => {}
         }
         for name in &self.cases {
@@ -205,7 +221,17 @@ impl Entry {
             for guest in self.guests.as_deref().unwrap_or(&case.guests[..1]) {
                 for threads in &self.threads {
                     for executor in self.subjects(&baseline, names, plan, case, guest, *threads)? {
-                        let of = self.of(case, guest, executor, *threads, &baseline);
+                        let baseline = match &baseline {
+                            Baseline::OfRuntime => {
+                                let mut all = names.engines.iter();
+                                let engine = all.find(|own| own.id() == executor.engine);
+                                &engine
+                                    .and_then(|engine| best_of_runtime(&**engine))
+                                    .map_or(Baseline::Itself, Baseline::Executor)
+                            }
+                            other => other,
+                        };
+                        let of = self.of(case, guest, executor, *threads, baseline);
                         match names.obstacle(&of) {
                             None => found.push(names.compare(&of)?),
                             Some(reason) => missing.push(Wanted { of, reason }),
@@ -256,7 +282,10 @@ impl Entry {
                 names.engines.iter().filter_map(best).collect()
             }
             Baseline::Executor(other) => executors.filter(|executor| executor != other).collect(),
-            Baseline::OneThread | Baseline::Unlimited | Baseline::Without(_) => executors.collect(),
+            Baseline::OfRuntime
+            | Baseline::OneThread
+            | Baseline::Unlimited
+            | Baseline::Without(_) => executors.collect(),
         })
     }
 

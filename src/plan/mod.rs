@@ -5,6 +5,7 @@ mod budget;
 mod cells;
 mod comparisons;
 mod filter;
+mod overview;
 
 pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
@@ -12,6 +13,7 @@ pub use cells::refusal;
 pub use cells::{Cell, Plan, crowded};
 pub use comparisons::{Compare, Names, Rows, Wanted, default_rows};
 pub use filter::{Filter, near};
+pub use overview::Overview;
 
 use anyhow::{Result, ensure};
 

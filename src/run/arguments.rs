@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use touchstone_executor::adapter::MeasuredEngine;
 
 /// The options: what to measure, how long, and where the records go.
@@ -73,6 +73,10 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
     if time.is_zero() { Err(wrong()) } else { Ok(time) }
 }
+
+/// Time of an overview after which no cell is measured again: on a busy machine, the page comes all
+/// the same.
+const OVERVIEW: Duration = Duration::from_secs(75);
 
 /// A requested run without its progress display.
 pub struct Asked<'a> {
@@ -146,11 +150,16 @@ impl Asked<'_> {
             guests: &|| self.suite.guests(),
             worker: self.worker,
             limit: self.arguments.cell_limit,
+            until: self.arguments.selection.overview.then(|| Instant::now() + OVERVIEW),
             stop: stop.clone(),
         };
         if self.prints_records() {
             let in_file = self.arguments.resume || self.arguments.replace;
-            ensure!(!in_file, "--resume and --replace need a record file, and '-' is none");
+            let in_file = in_file || self.arguments.selection.overview;
+            ensure!(
+                !in_file,
+                "--resume, --replace and --overview need a record file, and '-' is none"
+            );
             return run(job, &host, &mut Stream::new(std::io::stdout()), observer);
         }
         if job.header.shard.is_some() {

@@ -2,7 +2,7 @@
 
 use super::Task;
 use crate::case::{Case, Guests};
-use crate::plan::{Budget, Cell, Compare, Filter, Plan, Rows, check_asked_threads, near};
+use crate::plan::{Budget, Cell, Compare, Filter, Overview, Plan, Rows, check_asked_threads, near};
 use crate::record::{CellKey, Header, MOST_WORKS, Match, Purpose, Refusal, Shard, Status};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
@@ -15,6 +15,8 @@ pub struct Job {
     pub header: Header,
     pub cells: Vec<Cell>,
     pub compares: Vec<Compare>,
+    /// Comparisons that need pairs of processes of their own.
+    pub contests: Vec<Match>,
     /// Refusals that are known beforehand.
     pub refusals: Vec<Refusal>,
     pub budget: Budget,
@@ -84,10 +86,11 @@ pub struct Selection {
     pub threads: Vec<usize>,
     /// Measure only shard I of N shards, and write --records FILE when the shard is complete, or
     /// nothing if FILE is complete already; `touchstone merge` joins the files of all shards
-    #[arg(long, value_name = "I/N", requires = "records", conflicts_with_all = ["replace", "resume"])]
+    #[arg(long, value_name = "I/N", requires = "records", conflicts_with_all = ["replace", "resume", "overview"])]
     pub shard: Option<Shard>,
-    /// Measure only the cases of the overview (an empty call, a call that dirties memory, a
-    /// JSON text) on one guest each, without precompiled variants
+    /// Measure an overview in one to two minutes: an empty call, a call that dirties memory, and a
+    /// JSON text, on every engine, with Touchstone's strategies and the best of the runtime's own.
+    /// Compare these in turns, in pairs of fresh processes
     #[arg(long)]
     pub overview: bool,
     /// The purposes of the comparisons to make.
@@ -101,11 +104,7 @@ impl Selection {
         let engines = self.engines.is_empty() || self.engines.contains(&key.engine);
         let strategies = self.strategies.is_empty() || self.strategies.contains(&key.strategy);
         let threads = self.threads.is_empty() || self.threads.contains(&key.threads);
-        let overview = !self.overview
-            || (cell.case.role.is_some()
-                && cell.case.guests.first().is_some_and(|first| *first == cell.guest)
-                && !key.strategy.is_precompiled());
-        engines && strategies && threads && overview
+        engines && strategies && threads
     }
 }
 
@@ -135,24 +134,34 @@ impl Job {
             }
         }
         selection.threads.iter().try_for_each(|threads| check_asked_threads(*threads))?;
-        let plan = Plan::new(cases, engines, guests)?;
+        let mut plan = Plan::new(cases, engines, guests)?;
+        if selection.overview {
+            let selected = Overview::of_project()?.select(&plan.cells);
+            plan.cells = selected.into_iter().cloned().collect();
+            plan.crowded.clear();
+        }
         let works = plan.works.len();
         ensure!(
             works <= MOST_WORKS,
             "{works} cases on guests; a record file holds at most {MOST_WORKS}"
         );
-        let mut compares = Vec::new();
+        let (mut compares, mut contests) = (Vec::new(), Vec::new());
         if !selection.purposes.is_empty() {
             let rows = Rows::load(rows, cases)?;
-            (compares, _) =
+            let found =
                 rows.select(&selection.purposes, cases, engines, &plan, &selection.filter)?;
-            compares.retain(|compare| selection.has(&compare.subject));
+            for found in found.0.into_iter().filter(|found| selection.has(&found.subject)) {
+                match found.of.purpose {
+                    Purpose::Overview => contests.push(found.of),
+                    _ => compares.push(found),
+                }
+            }
         }
         let is_meant = |cell: &Cell| cell.is_selected(&selection.filter) && selection.has(cell);
         let is_asked = |cell: &&Cell| selection.threads.contains(&cell.key.threads);
         let all = plan.cells.iter().chain(plan.crowded.iter().filter(is_asked));
         let mut cells: Vec<Cell> = all.filter(|cell| is_meant(cell)).cloned().collect();
-        if cells.is_empty() && compares.is_empty() {
+        if cells.is_empty() && compares.is_empty() && contests.is_empty() {
             let names: Vec<String> = plan.cells.iter().map(Cell::name).collect();
             let is_met = names.iter().any(|name| selection.filter.matches(name));
             if let (Filter::Pattern(text), false) = (&selection.filter, is_met) {
@@ -184,6 +193,7 @@ impl Job {
             refusals,
             cells,
             compares,
+            contests,
             budget,
             in_process,
             done: super::resume::Done::default(),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 
-/// Processes of a cell of the overview before their spread is judged. Fewer would often judge it
+/// Processes of a cell of the main page before their spread is judged. Fewer would often judge it
 /// too small.
 const FIRST: usize = 6;
 /// Half of the width that its interval should have, over the median.
@@ -34,6 +34,8 @@ pub struct Host<'a> {
     pub worker: &'a dyn Fn() -> Result<Command>,
     /// Longest time of a task, compilation included.
     pub limit: Duration,
+    /// After this time, nothing is measured a second time. The first pass is always made.
+    pub until: Option<Instant>,
     /// Ends the run.
     pub stop: Stop,
 }
@@ -124,6 +126,11 @@ impl Run<'_> {
         }
     }
 
+    /// `true` if a pass after the first one must end.
+    fn is_late(&self, process: u32) -> bool {
+        process > 0 && self.host.until.is_some_and(|until| Instant::now() >= until)
+    }
+
     /// All passes, until the run is stopped.
     fn passes(&mut self) -> Result<()> {
         let Job { budget, cells, compares, .. } = self.job;
@@ -133,7 +140,7 @@ impl Run<'_> {
         for extra in 0..budget.extra {
             let mut again = self.job.tasks();
             again.retain(|task| !self.has_enough(task));
-            if again.is_empty() || self.host.stop.asked() {
+            if again.is_empty() || self.host.stop.asked() || self.is_late(budget.processes) {
                 break;
             }
             self.observer.says(&format!(
@@ -147,7 +154,7 @@ impl Run<'_> {
         self.narrow()
     }
 
-    /// Measures the cells of the overview in more processes. Their number follows from the spread
+    /// Measures the cells of the main page in more processes. Their number follows from the spread
     /// between the first ones alone, once, so that it does not depend on the time.
     fn narrow(&mut self) -> Result<()> {
         let Job { budget, cells, .. } = self.job;
@@ -157,10 +164,10 @@ impl Run<'_> {
             let is_first = first.is_some_and(|guest| guest == cell.key.guest);
             cell.case.role.is_some() && is_first && !cell.key.strategy.is_precompiled()
         };
-        let overview: Vec<CellKey> =
+        let main: Vec<CellKey> =
             cells.iter().filter(is_wide).map(|cell| cell.key.clone()).collect();
         for further in 0..budget.most {
-            let again = overview.iter().filter(|cell| {
+            let again = main.iter().filter(|cell| {
                 let task = Task::Cell((*cell).clone());
                 let seen = self.done.clean_processes(&task);
                 !self.is_over(&task) && seen < self.done.wanted(cell, wanted)
@@ -171,8 +178,8 @@ impl Run<'_> {
             }
             if further == 0 {
                 self.observer.says(&match again.len() {
-                    1 => "1 cell of the overview gets more processes".to_owned(),
-                    cells => format!("{cells} cells of the overview get more processes"),
+                    1 => "1 cell of the main page gets more processes".to_owned(),
+                    cells => format!("{cells} cells of the main page get more processes"),
                 });
             }
             self.observer.more(again.len());
@@ -202,7 +209,7 @@ impl Run<'_> {
         }
         for unit in units {
             let mut left = order(unit, &mut random);
-            while !left.is_empty() && !self.host.stop.asked() {
+            while !left.is_empty() && !self.host.stop.asked() && !self.is_late(process) {
                 let done = self.life(process, &left)?;
                 left.drain(..done);
                 left.retain(|task| !self.is_over(task));

@@ -1,11 +1,12 @@
 //! The origin of numbers: machine, tools, run.
 
 use crate::case::{Guests, digest};
+use crate::files;
 use crate::plan::{Plan, cores};
 use crate::proc;
 use crate::record::verify::Project;
 use crate::record::{EngineFacts, Header, Machine, SCHEMA, Sampling, Tools};
-use crate::supervise::RUNNING;
+use crate::supervise::image;
 use anyhow::Result;
 use serde::Serialize;
 use std::process::Command;
@@ -121,14 +122,14 @@ pub fn tools() -> Tools {
 
 /// First digits of the SHA-256 of this program; empty if it cannot be read.
 fn binary() -> String {
-    let bytes = std::fs::read(RUNNING);
+    let bytes = std::fs::read(image());
     bytes.map(|bytes| digest(&bytes)[..DIGITS].to_owned()).unwrap_or_default()
 }
 
-/// The output of a git command on the project; `None` if it fails or there is no git.
+/// The output of a git command on the clone; `None` if it fails, or there is no git or no clone.
 fn git(arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
-    let output = command.arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+    let output = command.arg("-C").arg(files::clone()?).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -150,10 +151,11 @@ impl Project for Clone {
     }
 }
 
-/// The commit of the working tree. Changed records and generated reports do not count as changes.
+/// The commit of the working tree, or that of an installed program. Changed records and generated
+/// reports do not count as changes.
 fn commit() -> String {
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else {
-        return UNKNOWN.to_owned();
+        return files::commit().unwrap_or(UNKNOWN).to_owned();
     };
     let changed = git(&[
         "status",

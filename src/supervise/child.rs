@@ -2,6 +2,7 @@
 
 use super::Stop;
 use super::parent::{CHILD, receive, send};
+use crate::files;
 use crate::proc::kib;
 use anyhow::{Context, Result};
 use nix::sys::signal::Signal;
@@ -14,6 +15,7 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{self, sleep};
@@ -29,15 +31,28 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 const SENDING: Duration = Duration::from_secs(5);
 
 /// The image of this process, also after its file was replaced or removed.
-pub const RUNNING: &str = "/proc/self/exe";
+const RUNNING: &str = "/proc/self/exe";
+/// Environment variables of an installed program (`cli/install.sh`), which a script starts with the
+/// libraries beside it: the script, and the image.
+const START: &str = "TOUCHSTONE_START";
+const IMAGE: &str = "TOUCHSTONE_IMAGE";
+
+/// The image of this program.
+pub fn image() -> PathBuf {
+    std::env::var_os(IMAGE).unwrap_or_else(|| RUNNING.into()).into()
+}
 
 /// A command that starts this program again with other arguments. Independent of a build that
 /// replaces the program's file.
 pub fn this_program(arguments: &[&str]) -> Command {
-    let mut command = Command::new(RUNNING);
+    let start = std::env::var_os(START).unwrap_or_else(|| RUNNING.into());
+    let mut command = Command::new(start);
     command.args(arguments);
     if let Some(name) = std::env::args_os().next() {
         command.arg0(name);
+    }
+    if let Some(data) = files::chosen() {
+        command.env(files::DATA, data);
     }
     command
 }

@@ -16,6 +16,6 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
-pub use child::{Child, Death, Heard, RUNNING, this_program};
+pub use child::{Child, Death, Heard, image, this_program};
 pub use parent::{CHILD, Parent};
 pub use stop::Stop;

@@ -124,7 +124,7 @@ const COPY: &str = "TOUCHSTONE_TEST_COPY";
 fn a_program_whose_file_is_gone_starts_itself() {
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("copy");
-    std::fs::copy(RUNNING, &copy).expect("a copy");
+    std::fs::copy(image(), &copy).expect("a copy");
     let mut command = Command::new(&copy);
     command.args(["--exact", "supervise::tests::a_copy"]).env(COPY, "1");
     let output = command.output().expect("a process");

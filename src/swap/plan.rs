@@ -2,6 +2,7 @@
 
 use super::Method;
 use crate::case::{self, Case};
+use crate::files;
 use crate::plan::{Filter, cores};
 use crate::record::data;
 use anyhow::{Context, Result, ensure};
@@ -45,7 +46,7 @@ struct File {
 
 /// The path of the messages: that of a given file, or of `benches/swap.toml` in the project.
 pub fn file(given: Option<&Path>) -> PathBuf {
-    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/swap.toml");
+    let own = || files::project("benches/swap.toml");
     given.map_or_else(own, Path::to_owned)
 }
 

@@ -149,7 +149,7 @@ fn host<'a>(
     limit: Duration,
 ) -> Host<'a> {
     let (cases, stop) = (place.cases(), Stop::default());
-    Host { cases, engines, guests, worker, limit, stop }
+    Host { cases, engines, guests, worker, limit, until: None, stop }
 }
 
 fn run_in_workers(place: &Place, names: &[&str], limit: Duration) -> Ran {

@@ -147,6 +147,7 @@ impl Job {
             guests: &Guests::built,
             worker: &|| command(&worker),
             limit: self.limit,
+            until: None,
             stop,
         };
         parent.borrow_mut().say(&Said::Begun)?;

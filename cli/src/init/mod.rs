@@ -13,6 +13,7 @@ use touchstone::terminal::print;
 /// `touchstone bench --cases DIR` measures the cases of the folder. The README in it says what
 /// to change. Existing files stay as they are: the folder must be new or empty.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone init my-case")]
 pub(super) struct Init {
     /// Write to this folder, which is new or empty
     folder: PathBuf,

@@ -1,5 +1,6 @@
 //! Values of `--args` that begin with a hyphen.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
 const OPTION: &str = "--args";
@@ -29,6 +30,18 @@ pub(crate) fn spread(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
         spread.push(text);
     }
     spread
+}
+
+/// The error with a hint if parameters of the export stand without their option.
+pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
+    let is_run = std::env::args_os().nth(1).is_some_and(|name| name == "run");
+    let is_value = matches!(error.get(ContextKind::InvalidArg),
+        Some(ContextValue::String(text)) if !text.starts_with('-') || is_number(text));
+    if is_run && is_value && error.kind() == ErrorKind::UnknownArgument {
+        let hint = "parameters of the export follow --args".to_owned().into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint]));
+    }
+    error
 }
 
 /// `true` if a text with a hyphen is a number of the plain convention.

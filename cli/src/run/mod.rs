@@ -11,7 +11,7 @@ mod target;
 mod worker;
 
 use super::Ended;
-pub(super) use arguments::spread;
+pub(super) use arguments::{spread, with_hint};
 
 use super::common::{begin, print_lines};
 use answer::Groups;
@@ -49,6 +49,7 @@ use touchstone_executor::{Abi, Imports, Strategy};
 /// with 1 when outputs differ, the guest traps or a backend fails, with 2 when the input is
 /// invalid, with 130 after Ctrl-C, and with 143 after SIGTERM.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone run module.wasm --call add --args 1 0xff")]
 pub(super) struct Run {
     /// Load this module
     #[arg(required_unless_present = "worker")]

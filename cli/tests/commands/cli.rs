@@ -400,7 +400,7 @@ fn recorded_in(path: &std::path::Path) {
 }
 
 /// Charts that show what the made-up records have.
-const CHARTS: [&str; 2] = ["--data", concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures")];
+const CHARTS: [&str; 2] = ["--layout", concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures")];
 
 fn recorded(folder: &Folder) -> PathBuf {
     let path = folder.at("records.jsonl");

@@ -11,6 +11,7 @@ mod everywhere;
 mod fixtures;
 mod machines;
 mod preview2;
+mod quick;
 mod resets;
 mod run;
 mod shards;

@@ -1,24 +1,20 @@
 //! Reading files whole, and putting them on disk whole or not at all.
 
 mod path;
+mod place;
 
 use anyhow::{Context, Result, bail, ensure};
 use path::Held;
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use path::{FilePath, in_words};
+pub use place::{DATA, Embedded, choose, chosen, clone, commit, embed, own, project};
 
 /// Largest file that is read as a whole, bytes.
 pub const LARGEST: u64 = 256 << 20;
-
-/// A file or folder of the project.
-pub fn project(path: &str) -> PathBuf {
-    let of_this_package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    of_this_package.parent().unwrap_or(of_this_package).join(path)
-}
 
 /// Content of a file; `None` if there is no such file.
 pub fn read(place: &FilePath) -> Result<Option<Vec<u8>>> {

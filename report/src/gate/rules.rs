@@ -129,7 +129,7 @@ fn baseline(book: &Book, cell: &CellKey) -> Option<Violation> {
 /// Only comparisons that do what cells do, on as many threads, and only where interference
 /// touched neither.
 fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Violation> {
-    let is_like_cells = matches!(of.purpose, Purpose::Against | Purpose::Peers)
+    let is_like_cells = matches!(of.purpose, Purpose::Against | Purpose::Peers | Purpose::Overview)
         && [&of.subject, &of.baseline].iter().all(|side| side.means.is_contract())
         && of.subject.threads == of.baseline.threads;
     if !is_like_cells {

@@ -36,6 +36,10 @@ pub(crate) fn section(records: &Records) -> String {
     let mut text =
         format!("## Comparisons\n\nTwo executors timed in turns in one process. {}\n\n", legend());
     let groups = [
+        (
+            Purpose::Overview,
+            "Touchstone's resets against the runtimes' own, in pairs of fresh processes",
+        ),
         (Purpose::Null, "Executors against themselves"),
         (Purpose::Overhead, "Adapters against the raw interface of their runtime"),
         (Purpose::Deadline, "Calls with a deadline that none reaches against calls without"),

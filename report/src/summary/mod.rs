@@ -7,6 +7,7 @@ mod index;
 mod ladder;
 mod needs;
 mod own;
+pub(crate) mod terminal;
 mod threads;
 mod verdict;
 mod work;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use touchstone_record::compare::{self, MARGIN};
 use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of};
-use touchstone_record::{CellKey, Contender, Estimate, Executor, Match, Metric, Purpose};
+use touchstone_record::{Book, CellKey, Contender, Estimate, Executor, Match, Metric, Purpose};
 
 /// Sentences that are printed.
 const MOST: usize = 5;
@@ -93,10 +93,10 @@ pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
 }
 
 /// Two times in ns, and how many times the subject's time the baseline takes.
-struct Pair {
+pub(super) struct Pair {
     subject: Estimate,
     baseline: Estimate,
-    ratio: Estimate,
+    pub(super) ratio: Estimate,
     /// Where they were measured.
     source: String,
 }
@@ -107,8 +107,9 @@ impl Pair {
     }
 }
 
-/// The pair of a finding with its fastest baseline. Times in turns come before those of cells.
-fn pair(matrix: &Matrix<'_>, of: &Finding) -> Option<Pair> {
+/// The times of subject and its fastest baseline, ns, and how many times the subject's time the
+/// baseline takes. Times in turns come before those of cells.
+pub(super) fn pair(matrix: &Matrix<'_>, of: &Finding) -> Option<Pair> {
     fastest(matrix, of).map(|(pair, _)| pair)
 }
 
@@ -125,7 +126,9 @@ fn fastest<'a>(matrix: &Matrix<'_>, of: &'a Finding) -> Option<(Pair, Option<&'a
     if of.deadline {
         return best(&|baseline| with_deadline(matrix, of, baseline));
     }
-    best(&|baseline| in_turns(matrix, of, baseline))
+    let in_turns = |book: &Book, purpose| best(&|baseline| in_turns(book, purpose, of, baseline));
+    in_turns(matrix.book, Purpose::Overview)
+        .or_else(|| in_turns(matrix.records.peers()?, Purpose::Peers))
         .or_else(|| best(&|baseline| of_cells(matrix, of, baseline)))
 }
 
@@ -141,18 +144,18 @@ fn of_cells(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pa
     Some(Pair::of(time(&of.subject)?, time(baseline)?, "cells"))
 }
 
-/// From the comparison with a peer.
-fn in_turns(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
-    let (call, peers) = (of.call.as_ref()?, matrix.records.peers()?);
+/// From the comparison of both in a run.
+fn in_turns(book: &Book, purpose: Purpose, of: &Finding, baseline: &Executor) -> Option<Pair> {
+    let call = of.call.as_ref()?;
     let side = |executor: &Executor| Contender::new(executor.clone(), of.threads);
     let compared = Match {
-        purpose: Purpose::Peers,
+        purpose,
         case: call.case.clone(),
         guest: call.guest.clone(),
         subject: side(&of.subject),
         baseline: side(baseline),
     };
-    let judged = compare::judge(peers.comparisons.get(&compared)?, MARGIN)?;
+    let judged = compare::judge(book.comparisons.get(&compared)?, MARGIN)?;
     let pair = Pair::of(judged.subject, judged.baseline, "in turns");
     Some(Pair { ratio: Estimate::known(1.0).over(judged.ratio), ..pair })
 }

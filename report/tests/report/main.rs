@@ -288,7 +288,7 @@ fn no_records_are_a_clear_error() {
     let error = || format!("{:#}", report::write(&place.options).unwrap_err());
     assert!(error().contains("cannot read records from"), "{}", error());
     for (text, says) in [
-        ("", "holds no run; `make bench` makes one"),
+        ("", "holds no run; `touchstone bench` makes one"),
         ("junk\n", "holds no run that this build can read: line 1"),
     ] {
         std::fs::write(&place.options.records, text).unwrap();

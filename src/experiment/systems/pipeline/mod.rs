@@ -6,6 +6,7 @@ mod server;
 pub(crate) use server::serve;
 
 use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
+use crate::files;
 use crate::lab::{Lab, Refused, config_for};
 use crate::measure::Tails;
 use crate::plan::{Filter, Random, cores};
@@ -16,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use messages::messages;
 use serde::Deserialize;
 use server::Server;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
@@ -72,7 +73,7 @@ impl Workload for Verdicts {
 
     fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
         let Ask { mut host, question, terms } = ask;
-        let program = Program::find(Path::new(env!("CARGO_MANIFEST_DIR"))).map_err(|missing| {
+        let program = Program::find(&files::own("")).map_err(|missing| {
             complain(&format!("pipeline: {missing}"));
             Refused { status: Status::Unsupported, reason: missing.to_string() }
         })?;

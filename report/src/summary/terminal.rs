@@ -1,0 +1,57 @@
+//! The summary of a run for the terminal.
+
+use super::verdict;
+use crate::Content;
+use crate::units::{MARK, count, median, percent, ratio_with_interval};
+use std::fmt::Write;
+use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
+use touchstone_record::terminal::{Style, Table};
+
+/// Ratios that are printed.
+const RATIOS: usize = 3;
+
+/// The first ratios, the pick for each need, and what interference did.
+pub(crate) fn text(content: &Content<'_>) -> String {
+    let style = Style::of_stdout();
+    let mut ratios = Table::new(&["call", "A", "B", "B / A [95 %]"]).indented(2);
+    let mut has_ratios = false;
+    let all = content.pages.findings.iter();
+    let all = all.filter_map(|of| {
+        let (call, baseline) = (of.call.as_ref()?, of.baseline.as_ref()?);
+        Some((of, call, baseline, verdict::pair(content.matrix, of)?.ratio))
+    });
+    for (of, call, baseline, ratio) in all.take(RATIOS) {
+        let call = match of.threads {
+            1 => call.case.clone(),
+            several => format!("{} on {several} threads", call.case),
+        };
+        let [a, b] = [&of.subject, baseline].map(ToString::to_string);
+        ratios.row([call, a, b, ratio_with_interval(&ratio)]);
+        has_ratios = true;
+    }
+    let mut picks = Table::new(&["need", "executor", "time"]).indented(2);
+    for pick in content.picks {
+        picks.row([pick.need.need.clone(), pick.executor.to_string(), median(&pick.time)]);
+    }
+    let mut text = String::new();
+    if has_ratios {
+        text += &format!("Ratios: how many times longer B takes\n{}", ratios.render(style));
+    }
+    if !content.picks.is_empty() {
+        text += &format!("Picks: the fastest clean call for each need\n{}", picks.render(style));
+    }
+    let (cells, marked, share) = content.matrix.counts();
+    let _ = match marked {
+        _ if cells == 0 => Ok(()),
+        0 => writeln!(text, "Interference: no cell is marked {MARK}."),
+        _ => writeln!(
+            text,
+            "Interference: {marked} of {} ({}) are marked {MARK}: fewer than {PROCESSES} processes \
+             gave {CLEAN_SAMPLES} clean samples each. Their times may read up to 2 × slow. Ratios in \
+             turns hold within some per cent.",
+            count(cells, "cell"),
+            percent(share)
+        ),
+    };
+    text
+}
