@@ -5,7 +5,7 @@
 #   benches/publish.sh            all steps, into records/
 #   SMALL=1 benches/publish.sh    the same steps with the smallest settings, into target/publish/
 #
-# TOUCHSTONE and CHECKS are the programs, built with the features `all` and `systems`; `make publish` builds
+# TOUCHSTONE and CHECKS are the programs, built with the features `all`, `systems` and `chain`; `make publish` builds
 # them. The steps with their times are in target/publish/steps.tsv, a line each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -64,6 +64,7 @@ else
   step density "$touchstone" density
   step swap "$touchstone" swap --swaps 100000
   step systems "$touchstone" systems
+  step chain "$touchstone" systems chain
   step counts "$checks" costs --store
   for check in conformance features isolation hostile survival; do
     step "$check" "$checks" "$check" --store
