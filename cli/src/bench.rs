@@ -111,7 +111,7 @@ impl Bench {
         let mut came = asked.run(&cases, job, &stop, &mut progress)?;
         if came.broken_off.is_none() {
             let records = asked.records();
-            compare_in_pairs(contests, &budget, &records, &stop, &progress, &mut came)?;
+            compare_in_pairs(contests, &budget, LONGEST, &records, &stop, &progress, &mut came)?;
         }
         drop(progress);
         if came.was_complete {
@@ -167,11 +167,12 @@ impl Bench {
 /// Longest time of a comparison of the overview, but for its first pairs of processes.
 const LONGEST: Duration = Duration::from_secs(6);
 
-/// Makes comparisons as `touchstone compare` does, and appends them to the newest run. What the run
-/// has is left out.
-fn compare_in_pairs(
+/// Makes comparisons as `touchstone compare` does, each in about the longest time, and appends them
+/// to the newest run. What the run has is left out.
+pub(super) fn compare_in_pairs(
     contests: Vec<Match>,
     budget: &Budget,
+    longest: Duration,
     records: &FilePath,
     stop: &Stop,
     progress: &Progress,
@@ -187,7 +188,7 @@ fn compare_in_pairs(
         let name = of.name();
         progress.next(&*name);
         let budget = Budget { rounds: 9, ..Budget::full(budget.seed) };
-        let (stop, longest, margin) = (stop.clone(), Some(LONGEST), MARGIN);
+        let (stop, longest, margin) = (stop.clone(), Some(longest), MARGIN);
         let (subject, baseline, processes) = (&side, &side, MOST_PROCESSES);
         let asked = Contest { of, subject, baseline, processes, longest, budget, margin, stop };
         let mut made = Made::default();

@@ -1,6 +1,7 @@
 //! `touchstone machine`.
 
 use super::Ended;
+use super::bench::compare_in_pairs;
 use super::common::begin;
 use super::doctor;
 use anyhow::{Context, Result, bail};
@@ -9,28 +10,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone::case::{self, Case, Guests};
-use touchstone::compare::{Judged, MARGIN};
-use touchstone::contest::{Contest, Made, contest};
+use touchstone::compare::Judged;
 use touchstone::doctor::{Ticks, examine, load, stolen};
 use touchstone::files;
 use touchstone::measure::probe::{state, watch};
-use touchstone::plan::{Budget, Compare, Filter, Plan, Rows, default_rows};
+use touchstone::plan::{Budget, default_rows};
 use touchstone::record::packed::{packed, unpacked};
 use touchstone::record::verify::{headlines, verify};
 use touchstone::record::{self, Line, Purpose, RecordFile, Sink};
 use touchstone::run::{Host, Job, Selection, ThisClone, run, seed, shown};
-use touchstone::supervise::{Stop, this_program};
+use touchstone::supervise::Stop;
 use touchstone::terminal::{Progress, Style, Table, complain, print};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 use touchstone_report::units;
 
 /// Measures this machine in a few minutes and writes one file for the page of machines.
 ///
-/// Examines the machine as `touchstone doctor` does, compares the executors of the headlines in
-/// turns as `touchstone compare` does, and measures each engine against itself and the cases of
-/// the overview on one thread, under some strategies, as `touchstone bench --overview` does. Measures
-/// no cell again after 345 seconds; what has too few samples by then is marked. The file has the
-/// processor, the kernel and the state of the machine, and no name of the host.
+/// Examines the machine as `touchstone doctor` does, makes the cells and comparisons of
+/// `touchstone bench --overview`, and measures each engine against itself. Measures no cell again
+/// after 150 seconds; what has too few samples by then is marked. The file has the processor, the
+/// kernel and the state of the machine, and no name of the host.
 ///
 /// Exits with 1 if the file would not be accepted, and says why.
 #[derive(Debug, clap::Args)]
@@ -43,27 +42,14 @@ pub(super) struct Machine {
     seed: Option<u64>,
 }
 
-/// The strategies of the cells: the runtimes' own new instances and pools, and Touchstone's.
-const STRATEGIES: [&str; 8] = [
-    "interpreted",
-    "recreate_instance",
-    "recreate_instance_cow",
-    "recreate_instance_tracked",
-    "pooling_cow",
-    "pooling_cow_resident",
-    "instance_reuse",
-    "instance_reuse_tracked",
-];
 /// Time of the probes before the run.
 const PROBED: Duration = Duration::from_secs(5);
 /// Time after which no cell is measured again.
-const LONGEST: Duration = Duration::from_secs(345);
+const LONGEST: Duration = Duration::from_secs(150);
 /// Longest time of a cell, compilation included.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Most pairs of processes of a comparison.
-const PAIRS: u32 = 24;
-/// Rounds of each pair.
-const ROUNDS: usize = 9;
+/// Longest time of a comparison, but for its first pairs of processes.
+const COMPARED: Duration = Duration::from_secs(15);
 
 impl Machine {
     pub(super) fn execute(self) -> Result<Ended> {
@@ -77,7 +63,7 @@ impl Machine {
         let state = state(&looks, stolen(before, Ticks::now()), load);
 
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
-        let (mut job, compares) = self.job(&cases, &engines)?;
+        let mut job = self.job(&cases, &engines)?;
         job.header.state = Some(state);
         let header = job.header.clone();
         if header.tools.commit.ends_with("-dirty") {
@@ -90,17 +76,9 @@ impl Machine {
         let mut records = RecordFile::append_to(scratch.path().join("machine.jsonl"))?;
         records.append(&Line::Run(Box::new(job.header.clone())))?;
         job.done.begun = true;
-        let tasks = compares.len() + job.tasks().len() * job.budget.processes as usize;
+        let (contests, budget) = (job.contests.clone(), job.budget.clone());
+        let tasks = contests.len() + job.tasks().len() * budget.processes as usize;
         let mut progress = Progress::new(tasks, true);
-        for compare in &compares {
-            if stop.asked() {
-                return Ok(Ended::Stopped);
-            }
-            progress.next(compare.name());
-            if let Err(error) = self.compare(compare, &stop, &mut records) {
-                progress.print(&format!("{}: {error:#}", compare.name()));
-            }
-        }
         let host = Host {
             cases: &cases,
             engines: &engines,
@@ -108,9 +86,13 @@ impl Machine {
             worker: &|| Ok(super::bench::worker()),
             limit: LIMIT,
             until: Some(began + LONGEST),
-            stop,
+            stop: stop.clone(),
         };
-        let came = run(job, &host, &mut records, &mut progress)?;
+        let mut came = run(job, &host, &mut records, &mut progress)?;
+        if came.broken_off.is_none() {
+            let path = records.path().into();
+            compare_in_pairs(contests, &budget, COMPARED, &path, &stop, &progress, &mut came)?;
+        }
         drop(progress);
         if came.stopped {
             complain("stopped; nothing was written");
@@ -151,58 +133,21 @@ impl Machine {
         Ok(Ended::Well)
     }
 
-    /// The cells and comparisons of workers, and the comparisons in pairs of processes.
-    fn job(
-        &self,
-        cases: &[Case],
-        engines: &[Arc<dyn MeasuredEngine>],
-    ) -> Result<(Job, Vec<Compare>)> {
-        let selection = Selection {
-            overview: true,
-            threads: vec![1],
-            strategies: STRATEGIES.iter().flat_map(|name| name.parse()).collect(),
-            purposes: vec![Purpose::Null],
-            ..Selection::default()
-        };
+    /// The overview, and the noise floor of each engine.
+    fn job(&self, cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Result<Job> {
+        let purposes = vec![Purpose::Null, Purpose::Overview];
+        let selection = Selection { overview: true, purposes, ..Selection::default() };
         let budget =
             |_| Budget { name: "machine".to_owned(), extra: 0, ..Budget::quick(seed(self.seed)) };
         let (mut guests, rows) = (Guests::built(), default_rows());
         let mut job = Job::new(cases, engines, &mut guests, &rows, &selection, budget, false)?;
-        let plan = Plan::new(cases, engines, &mut guests)?;
-        let rows = Rows::load(&rows, cases)?;
-        let all = Filter::default();
-        let (compares, missing) = rows.select(&[Purpose::Machine], cases, engines, &plan, &all)?;
-        for wanted in missing {
-            complain(&format!("left out: {}: {}", wanted.of.name(), wanted.reason));
-        }
         let of_cells = job.cells.iter().map(|cell| (cell.key.case.clone(), cell.key.guest.clone()));
-        let of_compares = compares.iter().chain(&job.compares);
-        let of_compares = of_compares.map(|own| (own.of.case.clone(), own.of.guest.clone()));
-        let used: BTreeSet<(String, String)> = of_cells.chain(of_compares).collect();
+        let compared = job.compares.iter().map(|own| &own.of).chain(&job.contests);
+        let compared = compared.map(|of| (of.case.clone(), of.guest.clone()));
+        let used: BTreeSet<(String, String)> = of_cells.chain(compared).collect();
         let is_used = |case: &str, guest: &str| used.contains(&(case.to_owned(), guest.to_owned()));
         job.header.works.retain(|work| is_used(&work.case, &work.guest));
-        Ok((job, compares))
-    }
-
-    /// Compares two executors in pairs of fresh processes, and records each pair.
-    fn compare(&self, compare: &Compare, stop: &Stop, records: &mut RecordFile) -> Result<()> {
-        let side = || anyhow::Ok(this_program(&["compare", "--side"]));
-        let asked = Contest {
-            of: compare.of.clone(),
-            subject: &side,
-            baseline: &side,
-            processes: PAIRS,
-            longest: None,
-            budget: Budget { rounds: ROUNDS, ..Budget::full(seed(self.seed)) },
-            margin: MARGIN,
-            stop: stop.clone(),
-        };
-        let mut made = Made::default();
-        let came = contest(&asked, |_| {}, &mut made);
-        let pairs = made.pairs.into_iter();
-        let lines: Vec<Line> = pairs.map(|pair| Line::Comparison(Box::new(pair))).collect();
-        records.append_all(&lines)?;
-        came
+        Ok(job)
     }
 }
 

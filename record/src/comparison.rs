@@ -24,9 +24,8 @@ pub enum Purpose {
     Peers,
     /// The price of a deadline.
     Deadline,
-    /// One of the ratios that `touchstone machine` gives of every machine.
-    Machine,
-    /// Touchstone's resets against the runtimes' own, in pairs of fresh processes: `make quick`.
+    /// Touchstone's resets against the runtimes' own, in pairs of fresh processes: `make quick`
+    /// and `touchstone machine`.
     Overview,
     /// Requested on the command line.
     Asked,

@@ -117,7 +117,7 @@ pub fn agree(one: &Book, other: &Book) -> Result<(), Fault> {
 
 /// The comparisons that every machine makes, with their ratios.
 pub fn headlines(book: &Book) -> impl Iterator<Item = (&Match, Judged)> {
-    let own = book.comparisons.iter().filter(|(of, _)| of.purpose == Purpose::Machine);
+    let own = book.comparisons.iter().filter(|(of, _)| of.purpose == Purpose::Overview);
     own.filter_map(|(of, pairs)| Some((of, judge(pairs, MARGIN)?)))
 }
 
@@ -339,7 +339,7 @@ mod tests {
 
     fn lines() -> Vec<Line> {
         let nulls = (0..20).flat_map(|n| pairs(Purpose::Null, &format!("engine{n}"), 1.0));
-        nulls.chain(pairs(Purpose::Machine, "own", 0.02)).collect()
+        nulls.chain(pairs(Purpose::Overview, "own", 0.02)).collect()
     }
 
     fn written(header: &Header, lines: &[Line]) -> String {
@@ -412,7 +412,7 @@ mod tests {
             assert!(matches!(&found, Fault::Text { line: 1, .. }), "{name}: {found}");
             let said = found.to_string();
             assert!(!said.chars().any(is_hostile), "{said:?}");
-            let lines = pairs(Purpose::Machine, name, 1.0);
+            let lines = pairs(Purpose::Overview, name, 1.0);
             let found = check(&written(&head(), &lines)).unwrap_err();
             assert!(matches!(found, Fault::Text { line: 2, .. }), "{name}: {found}");
         }
@@ -463,14 +463,14 @@ mod tests {
             rest.retain(|line| !matches!(line, Line::Comparison(own) if own.of.purpose == purpose));
             fault(&written(&head(), &rest))
         };
-        assert!(without(Purpose::Machine).contains("no comparison of the headlines"));
+        assert!(without(Purpose::Overview).contains("no comparison of the headlines"));
         assert!(without(Purpose::Null).contains("no comparison of an executor with itself"));
     }
 
     #[test]
     fn two_runs_of_a_machine_have_to_agree() {
         let run = |ratio| {
-            check(&written(&head(), &[lines(), pairs(Purpose::Machine, "own", ratio)].concat()))
+            check(&written(&head(), &[lines(), pairs(Purpose::Overview, "own", ratio)].concat()))
         };
         let (one, like, other) = (run(0.02).unwrap(), run(0.0215).unwrap(), run(0.03).unwrap());
         assert_eq!(agree(&one, &like), Ok(()));
