@@ -102,7 +102,8 @@ pub trait Live {
 /// # Errors
 ///
 /// When the host side fails, the handle is of another module, or a limit cannot be enforced.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it only forwards, in each call of a guest")]
 pub fn invoke<L: Live>(
     live: &mut L,
     exports: &Exports,
@@ -121,7 +122,8 @@ pub fn invoke<L: Live>(
     }
 }
 
-#[inline]
+/// One copy for calls with options and without: so it has its callees within.
+#[inline(never)]
 fn by_convention<L: Live>(
     live: &mut L,
     exports: &Exports,
