@@ -158,15 +158,15 @@ fn list(folder: &OwnedFd, mut seen: impl FnMut(usize)) -> Result<Listed> {
 }
 
 fn version(stat: &Stat) -> Version {
-    let time = |seconds: i64, nanos: u64| {
-        seconds.unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(nanos)
-    };
+    // A backend of rustix has nanoseconds with a sign, another has them without.
     [
-        stat.st_dev,
-        stat.st_ino,
-        stat.st_size.unsigned_abs(),
-        time(stat.st_mtime, stat.st_mtime_nsec),
-        time(stat.st_ctime, stat.st_ctime_nsec),
+        stat.st_dev.into(),
+        stat.st_ino.into(),
+        stat.st_size.into(),
+        stat.st_mtime.into(),
+        stat.st_mtime_nsec.into(),
+        stat.st_ctime.into(),
+        stat.st_ctime_nsec.into(),
     ]
 }
 

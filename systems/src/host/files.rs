@@ -27,8 +27,8 @@ pub struct Found {
     pub version: Version,
 }
 
-/// Device, inode, size, and times of the last changes.
-pub type Version = [u64; 5];
+/// Device, inode, size, and the times of the last changes of content and inode, s and ns each.
+pub type Version = [i128; 7];
 
 /// A module or a component in memory.
 pub struct File {
