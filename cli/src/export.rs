@@ -16,6 +16,7 @@ use touchstone::terminal::{print, warn_of_skipped};
 /// Parquet. `bencher` and `github` have the times of calls (ns) and the ratios of the newest run,
 /// as Bencher's adapter `json` and github-action-benchmark (customSmallerIsBetter) read them.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone export --format csv >records.csv")]
 pub(super) struct Export {
     /// The record files [default: the project's records/records.jsonl]
     #[arg(value_name = "FILE")]

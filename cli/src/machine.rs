@@ -33,6 +33,7 @@ use touchstone_report::units;
 ///
 /// Exits with 1 if the file would not be accepted, and says why.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone machine")]
 pub(super) struct Machine {
     /// Write the file to DIR/<machine>/<date>.jsonl.zst [default: records/machines of the project]
     #[arg(long, value_name = "DIR")]

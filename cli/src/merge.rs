@@ -15,6 +15,7 @@ use touchstone::terminal::print;
 /// same. Nothing is written, with exit code 2, if a shard is missing, double or not complete, or if
 /// commit, binary, engines, layout, sampling, guests, processor model or kernel differ.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone merge shards --output records/records.jsonl")]
 pub(super) struct Merge {
     /// The folder of the shards
     #[arg(value_name = "DIR")]

@@ -20,6 +20,7 @@ use touchstone::terminal::print;
 ///
 /// Exits with 1 if a file is refused.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  touchstone verify records/machines/*/*.jsonl.zst")]
 pub(super) struct Verify {
     /// The files
     #[arg(required = true, value_name = "FILE")]

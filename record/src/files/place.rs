@@ -16,7 +16,7 @@ pub const DATA: &str = "TOUCHSTONE_DATA";
 /// Data files that a program carries.
 #[derive(Debug, Clone, Copy)]
 pub struct Embedded {
-    /// The files, as [`Embedded::unpack`] reads them, compressed by DEFLATE.
+    /// The files, each with its path, compressed by DEFLATE.
     pub archive: &'static [u8],
     /// Names the content.
     pub digest: &'static str,
