@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use touchstone::case::{self, Case, Guests};
 use touchstone::compare::Judged;
 use touchstone::doctor::{Ticks, examine, load, stolen};
-use touchstone::files;
+use touchstone::files::{self, FilePath};
 use touchstone::measure::probe::{state, watch};
 use touchstone::plan::{Budget, default_rows};
 use touchstone::record::packed::{packed, unpacked};
@@ -90,9 +90,12 @@ impl Machine {
             stop: stop.clone(),
         };
         let mut came = run(job, &host, &mut records, &mut progress)?;
+        let records_path = FilePath::from(records.path());
+        // The comparisons open the file again.
+        drop(records);
         if came.broken_off.is_none() {
-            let path = records.path().into();
-            compare_in_pairs(contests, &budget, COMPARED, &path, &stop, &progress, &mut came)?;
+            let path = &records_path;
+            compare_in_pairs(contests, &budget, COMPARED, path, &stop, &progress, &mut came)?;
         }
         drop(progress);
         if came.stopped {
@@ -102,7 +105,7 @@ impl Machine {
         if let Some(reason) = came.broken_off {
             bail!("the run was broken off: {reason}");
         }
-        let content = packed(&files::read_whole(records.path())?);
+        let content = packed(&files::read_whole(&records_path)?);
         let folder = self.into.unwrap_or_else(|| record::default_path("machines"));
         let folder = folder.join(header.machine.slug());
         let path = folder.join(format!("{}.jsonl.zst", header.date()));
