@@ -44,12 +44,19 @@ pub fn default_rows() -> PathBuf {
     files::project("benches/comparisons.toml")
 }
 
-/// The strategy that an engine's runtime implements itself, expected to be the fastest.
+/// The strategy that an engine's runtime implements itself, expected to be the fastest. A plain new
+/// instance where Touchstone implements all.
 pub(super) fn best_of_runtime(engine: &dyn MeasuredEngine) -> Option<Executor> {
-    let own = Strategy::all().into_iter().filter(|strategy| {
-        engine.support(*strategy) == Support::Native && !strategy.is_precompiled()
-    });
-    let best = own.min_by_key(|strategy| preference(*strategy));
+    let best = |is_meant: &dyn Fn(Strategy) -> bool| {
+        let all = Strategy::all().into_iter().filter(|own| !own.is_precompiled() && is_meant(*own));
+        all.min_by_key(|own| preference(*own))
+    };
+    let is_plain = |own: Strategy| {
+        own.owner() == Owner::Runtime
+            && own.memory == MemoryFrom::Segments
+            && engine.support(own).is_supported()
+    };
+    let best = best(&|own| engine.support(own) == Support::Native).or_else(|| best(&is_plain));
     best.map(|strategy| Executor { engine: engine.id().to_owned(), strategy })
 }
 
@@ -225,6 +232,7 @@ impl Entry {
                             Baseline::OfRuntime => {
                                 let mut all = names.engines.iter();
                                 let engine = all.find(|own| own.id() == executor.engine);
+                                // Without the engine, the row is left out in any case.
                                 &engine
                                     .and_then(|engine| best_of_runtime(&**engine))
                                     .map_or(Baseline::Itself, Baseline::Executor)
