@@ -90,12 +90,11 @@ impl Machine {
             stop: stop.clone(),
         };
         let mut came = run(job, &host, &mut records, &mut progress)?;
-        let records_path = FilePath::from(records.path());
+        let made = FilePath::from(records.path());
         // The comparisons open the file again.
         drop(records);
         if came.broken_off.is_none() {
-            let path = &records_path;
-            compare_in_pairs(contests, &budget, COMPARED, path, &stop, &progress, &mut came)?;
+            compare_in_pairs(contests, &budget, COMPARED, &made, &stop, &progress, &mut came)?;
         }
         drop(progress);
         if came.stopped {
@@ -105,7 +104,7 @@ impl Machine {
         if let Some(reason) = came.broken_off {
             bail!("the run was broken off: {reason}");
         }
-        let content = packed(&files::read_whole(&records_path)?);
+        let content = packed(&files::read_whole(&made)?);
         let folder = self.into.unwrap_or_else(|| record::default_path("machines"));
         let folder = folder.join(header.machine.slug());
         let path = folder.join(format!("{}.jsonl.zst", header.date()));

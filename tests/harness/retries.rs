@@ -69,7 +69,7 @@ fn only_the_cells_that_need_it_are_measured_again() {
 }
 
 #[test]
-fn a_cell_of_the_overview_gets_as_many_processes_as_its_spread_asks_for() {
+fn a_cell_of_the_main_page_gets_as_many_processes_as_its_spread_asks_for() {
     probe::never_clean();
     let all = engines([&one_strategy("one")]);
     let run = |role: &str, medians: [f64; 6]| {
