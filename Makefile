@@ -196,6 +196,7 @@ report: setup $(NEEDED) ## generate BENCHMARK.md, benchmark/ and image/ from the
 publish: setup $(NEEDED) .toolchain/redis.toml ## measure and check everything at this commit, and write the page (resumable)
 	$(CARGO) build --locked --release --features=$(FEATURES),systems,chain
 	$(CARGO) build --locked --release -p touchstone-checks --features=$(subst $(space),$(comma),$(patsubst %/all,all,$(addprefix touchstone-runtimes/,$(subst $(comma),$(space),$(FEATURES)))))
+	benches/layouts.sh --locked --release --features=$(FEATURES),systems,chain
 	benches/publish.sh
 
 guests: setup ## rebuild the guests byte for byte

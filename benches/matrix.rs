@@ -16,7 +16,7 @@ use std::time::Duration;
 use touchstone::case::Suite;
 use touchstone::record::{self, Book, CellKey, Metric, Purpose, Sample};
 use touchstone::run::{
-    Arguments, Asked, Job, serve_if_worker, shown, stopped_code, watch_for_ctrl_c,
+    Arguments, Asked, Job, no_pairs, serve_if_worker, shown, stopped_code, watch_for_ctrl_c,
 };
 use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::Progress;
@@ -86,6 +86,7 @@ fn run() -> Result<ExitCode> {
         purposes: vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against],
         exact: matches.get_flag("exact"),
         worker: &|| Ok(this_program(&[])),
+        pairs: &no_pairs,
     };
     let (cases, job) = asked.job()?;
     if matches.get_flag("list") {

@@ -51,6 +51,23 @@ measure() {
   "$touchstone" "${bench[@]}" "$how"
 }
 
+# The ratios at the head of the page.
+ladder='^peers/wasmtime_(instance_reuse|recreate_instance)_tracked/.*/wasmtime_pooling_cow(_resident)?$'
+layouts() {
+  local part="$work/layout.jsonl"
+  rm -f "$folder/layouts.jsonl"
+  for program in "$work"/layouts/*; do
+    rm -f "$part"
+    "$program" peers "$ladder" --records "$part"
+    cat "$part" >>"$folder/layouts.jsonl"
+  done
+}
+# Two threads for the comparison with perfect sharing.
+oversubscribed() {
+  "$touchstone" bench '^(call_empty_function|dirty_1mb_of_memory)_from_(large|test)_runtime/' --threads 2,4 \
+    --sampling quick --records "$folder/oversubscribed.jsonl" --replace
+}
+
 step bench measure
 if [ -n "${SMALL:-}" ]; then
   step resets "$touchstone" resets --small --records "$folder/resets.jsonl"
@@ -60,6 +77,8 @@ if [ -n "${SMALL:-}" ]; then
   step page "$touchstone" report --draft --records "$folder/records.jsonl" --page "$work/BENCHMARK.md"
 else
   step peers "$touchstone" peers
+  step layouts layouts
+  step oversubscribed oversubscribed
   step resets "$touchstone" resets
   step density "$touchstone" density
   step swap "$touchstone" swap --swaps 100000

@@ -11,10 +11,9 @@ use std::time::Duration;
 use touchstone::case::Suite;
 use touchstone::compare::MARGIN;
 use touchstone::contest::{Contest, Made, contest};
-use touchstone::files::FilePath;
 use touchstone::plan::Budget;
-use touchstone::record::{self, Line, MOST_PROCESSES, Match, Purpose, RecordFile, Sink};
-use touchstone::run::{Arguments, Asked, Came, serve_if_worker, shown};
+use touchstone::record::{Comparison, MOST_PROCESSES, Match, Purpose};
+use touchstone::run::{Arguments, Asked, seed, serve_if_worker, shown};
 use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::{Progress, complain, print};
 use touchstone_report as report;
@@ -74,6 +73,7 @@ impl Bench {
                 vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against]
             }
         };
+        let (stop, seed) = (Stop::default(), seed(self.arguments.seed));
         let asked = Asked {
             arguments: &self.arguments,
             suite: &suite,
@@ -87,6 +87,7 @@ impl Bench {
                 }
                 Ok(command)
             },
+            pairs: &|of| in_pairs(of, seed, LONGEST, &stop),
         };
         let is_part = asked.prints_records() || self.arguments.selection.shard.is_some();
         anyhow::ensure!(
@@ -94,7 +95,6 @@ impl Bench {
             "--report needs a record file with all shards: leave --shard and '-' out, or merge first"
         );
         let (cases, job) = asked.job()?;
-        let stop = Stop::default();
         begin(&stop, self.arguments.in_process)?;
         if self.arguments.selection.overview {
             let engines = engines.len();
@@ -105,14 +105,9 @@ impl Bench {
                 job.contests.len()
             ));
         }
-        let (contests, budget) = (job.contests.clone(), job.budget.clone());
-        let steps = job.tasks().len() * job.budget.processes as usize + contests.len();
+        let steps = job.tasks().len() * job.budget.processes as usize + job.contests.len();
         let mut progress = Progress::new(steps, true);
-        let mut came = asked.run(&cases, job, &stop, &mut progress)?;
-        if came.broken_off.is_none() {
-            let records = asked.records();
-            compare_in_pairs(contests, &budget, LONGEST, &records, &stop, &progress, &mut came)?;
-        }
+        let came = asked.run(&cases, job, &stop, &mut progress)?;
         drop(progress);
         if came.was_complete {
             let path = asked.records();
@@ -167,53 +162,20 @@ impl Bench {
 /// Longest time of a comparison of the overview, but for its first pairs of processes.
 const LONGEST: Duration = Duration::from_secs(6);
 
-/// Makes comparisons as `touchstone compare` does, each in about the longest time, and appends them
-/// to the newest run. What the run has is left out.
-pub(super) fn compare_in_pairs(
-    contests: Vec<Match>,
-    budget: &Budget,
+/// Makes a comparison as `touchstone compare` does, in about the longest time.
+pub(super) fn in_pairs(
+    of: &Match,
+    seed: u64,
     longest: Duration,
-    records: &FilePath,
     stop: &Stop,
-    progress: &Progress,
-    came: &mut Came,
-) -> Result<()> {
-    if contests.is_empty() {
-        return Ok(());
-    }
-    let book = record::load(records)?.newest().unwrap_or_default();
-    let mut file = RecordFile::append_to(records)?;
-    for of in contests.into_iter().filter(|of| !book.comparisons.contains_key(of)) {
-        let side = || Ok(own_side());
-        let name = of.name();
-        progress.next(&*name);
-        let budget = Budget { rounds: 9, ..Budget::full(budget.seed) };
-        let (stop, longest, margin) = (stop.clone(), Some(longest), MARGIN);
-        let (subject, baseline, processes) = (&side, &side, MOST_PROCESSES);
-        let asked = Contest { of, subject, baseline, processes, longest, budget, margin, stop };
-        let mut made = Made::default();
-        let ended = contest(&asked, |_| (), &mut made);
-        if asked.stop.asked() {
-            came.stopped = true;
-            break;
-        }
-        match ended {
-            Ok(()) => {
-                came.comparisons.measured += 1;
-                let is_marked = made.judged.is_some_and(|judged| judged.ratio.marked);
-                came.comparisons.marked += usize::from(is_marked);
-            }
-            Err(error) => {
-                came.comparisons.failed += 1;
-                progress.print(&format!("{name} failed: {error:#}"));
-            }
-        }
-        for pair in made.pairs {
-            file.append(&Line::Comparison(Box::new(pair)))?;
-        }
-    }
-    // The run was whole before, and is again.
-    if came.stopped { Ok(()) } else { file.end() }
+) -> Result<Vec<Comparison>> {
+    let side = || Ok(own_side());
+    let (of, budget) = (of.clone(), Budget { rounds: 9, ..Budget::full(seed) });
+    let (stop, longest, margin) = (stop.clone(), Some(longest), MARGIN);
+    let (subject, baseline, processes) = (&side, &side, MOST_PROCESSES);
+    let asked = Contest { of, subject, baseline, processes, longest, budget, margin, stop };
+    let mut made = Made::default();
+    contest(&asked, |_| (), &mut made).map(|()| made.pairs)
 }
 
 pub(super) fn worker() -> Command {

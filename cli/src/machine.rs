@@ -1,7 +1,7 @@
 //! `touchstone machine`.
 
 use super::Ended;
-use super::bench::compare_in_pairs;
+use super::bench::{in_pairs, worker};
 use super::common::begin;
 use super::doctor;
 use anyhow::{Context, Result, bail};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use touchstone::case::{self, Case, Guests};
 use touchstone::compare::Judged;
 use touchstone::doctor::{Ticks, examine, load, stolen};
-use touchstone::files::{self, FilePath};
+use touchstone::files;
 use touchstone::measure::probe::{state, watch};
 use touchstone::plan::{Budget, default_rows};
 use touchstone::record::packed::{packed, unpacked};
@@ -64,7 +64,8 @@ impl Machine {
         let state = state(&looks, stolen(before, Ticks::now()), load);
 
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
-        let mut job = self.job(&cases, &engines)?;
+        let seed = seed(self.seed);
+        let mut job = job(&cases, &engines, seed)?;
         job.header.state = Some(state);
         let header = job.header.clone();
         if header.tools.commit.ends_with("-dirty") {
@@ -77,25 +78,19 @@ impl Machine {
         let mut records = RecordFile::append_to(scratch.path().join("machine.jsonl"))?;
         records.append(&Line::Run(Box::new(job.header.clone())))?;
         job.done.begun = true;
-        let (contests, budget) = (job.contests.clone(), job.budget.clone());
-        let tasks = contests.len() + job.tasks().len() * budget.processes as usize;
+        let tasks = job.contests.len() + job.tasks().len() * job.budget.processes as usize;
         let mut progress = Progress::new(tasks, true);
         let host = Host {
             cases: &cases,
             engines: &engines,
             guests: &Guests::built,
-            worker: &|| Ok(super::bench::worker()),
+            worker: &|| Ok(worker()),
+            pairs: &|of| in_pairs(of, seed, COMPARED, &stop),
             limit: LIMIT,
             until: Some(began + LONGEST),
             stop: stop.clone(),
         };
-        let mut came = run(job, &host, &mut records, &mut progress)?;
-        let made = FilePath::from(records.path());
-        // The comparisons open the file again.
-        drop(records);
-        if came.broken_off.is_none() {
-            compare_in_pairs(contests, &budget, COMPARED, &made, &stop, &progress, &mut came)?;
-        }
+        let came = run(job, &host, &mut records, &mut progress)?;
         drop(progress);
         if came.stopped {
             complain("stopped; nothing was written");
@@ -104,7 +99,7 @@ impl Machine {
         if let Some(reason) = came.broken_off {
             bail!("the run was broken off: {reason}");
         }
-        let content = packed(&files::read_whole(&made)?);
+        let content = packed(&files::read_whole(records.path())?);
         let folder = self.into.unwrap_or_else(|| record::default_path("machines"));
         let folder = folder.join(header.machine.slug());
         let path = folder.join(format!("{}.jsonl.zst", header.date()));
@@ -135,23 +130,22 @@ impl Machine {
         print(&next(&path))?;
         Ok(Ended::Well)
     }
+}
 
-    /// The overview, and the noise floor of each engine.
-    fn job(&self, cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Result<Job> {
-        let purposes = vec![Purpose::Null, Purpose::Overview];
-        let selection = Selection { overview: true, purposes, ..Selection::default() };
-        let budget =
-            |_| Budget { name: "machine".to_owned(), extra: 0, ..Budget::quick(seed(self.seed)) };
-        let (mut guests, rows) = (Guests::built(), default_rows());
-        let mut job = Job::new(cases, engines, &mut guests, &rows, &selection, budget, false)?;
-        let of_cells = job.cells.iter().map(|cell| (cell.key.case.clone(), cell.key.guest.clone()));
-        let compared = job.compares.iter().map(|own| &own.of).chain(&job.contests);
-        let compared = compared.map(|of| (of.case.clone(), of.guest.clone()));
-        let used: BTreeSet<(String, String)> = of_cells.chain(compared).collect();
-        let is_used = |case: &str, guest: &str| used.contains(&(case.to_owned(), guest.to_owned()));
-        job.header.works.retain(|work| is_used(&work.case, &work.guest));
-        Ok(job)
-    }
+/// The overview, and the noise floor of each engine.
+fn job(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>], seed: u64) -> Result<Job> {
+    let purposes = vec![Purpose::Null, Purpose::Overview];
+    let selection = Selection { overview: true, purposes, ..Selection::default() };
+    let budget = |_| Budget { name: "machine".to_owned(), extra: 0, ..Budget::quick(seed) };
+    let (mut guests, rows) = (Guests::built(), default_rows());
+    let mut job = Job::new(cases, engines, &mut guests, &rows, &selection, budget, false)?;
+    let of_cells = job.cells.iter().map(|cell| (cell.key.case.clone(), cell.key.guest.clone()));
+    let compared = job.compares.iter().map(|own| &own.of).chain(&job.contests);
+    let compared = compared.map(|of| (of.case.clone(), of.guest.clone()));
+    let used: BTreeSet<(String, String)> = of_cells.chain(compared).collect();
+    let is_used = |case: &str, guest: &str| used.contains(&(case.to_owned(), guest.to_owned()));
+    job.header.works.retain(|work| is_used(&work.case, &work.guest));
+    Ok(job)
 }
 
 fn table(rows: &[(String, Judged)]) -> String {

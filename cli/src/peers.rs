@@ -12,7 +12,7 @@ use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::escape::tsv;
 use touchstone::record::{self, Header, Match, Means, Purpose, RecordFile, Sampling};
 use touchstone::run::{
-    Finished, Host, Job, digest_of, go_on, going_on, header, run, seed, starting_again,
+    Finished, Host, Job, digest_of, go_on, going_on, header, no_pairs, run, seed, starting_again,
 };
 use touchstone::supervise::Stop;
 use touchstone::terminal::{Progress, complain, print};
@@ -88,7 +88,8 @@ impl Peers {
         let stop = Stop::default();
         begin(&stop, false)?;
         let (guests, worker) = (&Guests::built, &|| Ok(super::bench::worker()));
-        let host = Host { cases, engines, guests, worker, limit: LIMIT, until: None, stop };
+        let (pairs, limit, until) = (&no_pairs, LIMIT, None);
+        let host = Host { cases, engines, guests, worker, pairs, limit, until, stop };
         let came = run(job, &host, &mut file, progress)?;
         let book = record::load(file.path())?.newest().unwrap_or_default();
         let is_whole = !came.stopped && came.broken_off.is_none();

@@ -110,6 +110,16 @@ pub fn of_values(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { median, interval, marked: false, modes: modes(&sorted) })
 }
 
+/// An estimate of one build, with what other builds of the same source gave. Its interval covers
+/// that of the build and Student's interval over all builds; the median stays that of the build.
+pub fn over_builds(of_build: Estimate, others: &[f64]) -> Estimate {
+    let medians: Vec<f64> =
+        std::iter::once(of_build.median).chain(others.iter().copied()).collect();
+    let Some(over) = of_values(&medians).and_then(|over| over.interval) else { return of_build };
+    let (low, high) = of_build.ends();
+    Estimate { interval: Some((low.min(over.0), high.max(over.1))), ..of_build }
+}
+
 /// Mean and standard deviation of the logarithms of at least two values.
 fn logarithms(values: &[f64]) -> (f64, f64) {
     let (n, all) = (values.len() as f64, values.iter().map(|value| value.ln()));
@@ -398,6 +408,19 @@ mod tests {
         assert!(none.marked && none.median == 20.0);
         let one_process = of_processes(&[&clean]).unwrap();
         assert!(one_process.marked);
+    }
+
+    #[test]
+    fn other_builds_widen_an_interval_and_leave_the_median() {
+        let own = of_values(&[9.9, 10.0, 10.1]).unwrap();
+        assert_eq!(over_builds(own, &[]), own);
+        // Two builds have no interval.
+        assert_eq!(over_builds(own, &[12.0]), own);
+        let wide = over_builds(own, &[11.0, 9.0, 10.5]);
+        let (low, high) = wide.ends();
+        assert!(wide.median == 10.0 && low < 9.0 && high > 11.0, "{wide:?}");
+        let alike = over_builds(own, &[10.0, 10.0, 10.0]);
+        assert_eq!(alike.ends(), own.ends());
     }
 
     #[test]

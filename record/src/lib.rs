@@ -63,7 +63,7 @@ pub use sample::{Sample, Samples};
 pub use shard::Shard;
 pub use state::{Prevailing, State};
 pub use store::{
-    BENCH, CHECKS, COUNTS, Loaded, OVERSUBSCRIBED, PEERS, RecordFile, Run, SWAPS, Sink, Skipped,
-    default_path, load, newest, output_path,
+    BENCH, CHECKS, COUNTS, LAYOUTS, Loaded, OVERSUBSCRIBED, PEERS, RecordFile, Run, SWAPS, Sink,
+    Skipped, default_path, load, newest, output_path,
 };
 pub use stream::Stream;

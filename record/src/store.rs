@@ -31,6 +31,8 @@ pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
 pub const BENCH: &str = "records.jsonl";
 /// The records of `make peers`.
 pub const PEERS: &str = "peers.jsonl";
+/// Some of the peers' comparisons, by builds whose functions lie in another order: a run for each.
+pub const LAYOUTS: &str = "layouts.jsonl";
 /// The records of `make swap`.
 pub const SWAPS: &str = "swap.jsonl";
 /// Records of cells on more threads than processors.

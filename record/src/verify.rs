@@ -50,6 +50,11 @@ pub enum Fault {
     Output(String),
     #[error("'{0}' has a time, and its guest is not in the header")]
     Unlisted(String),
+    #[error(
+        "{marked} of {all} comparisons of an executor with itself are marked, more than half: the \
+         machine had no steady state"
+    )]
+    Marked { marked: usize, all: usize },
     #[error("{misses} of {all} executors differ from themselves, such as '{worst}': {ratio:.3}")]
     Null { misses: usize, all: usize, worst: String, ratio: f64 },
     #[error("'{of}': {one:.2} in one run of the machine, {other:.2} in another")]
@@ -239,8 +244,11 @@ fn nulls(book: &Book) -> Result<(), Fault> {
         return Err(Fault::Missing("comparison of an executor with itself"));
     }
     // One process has one layout, which may favour a side: a marked comparison shows no bias.
-    let all: Vec<(&Match, Judged)> =
-        all.into_iter().filter(|(_, judged)| !judged.ratio.marked).collect();
+    let (marked, all): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(_, judged)| judged.ratio.marked);
+    if marked.len() > all.len() {
+        return Err(Fault::Marked { marked: marked.len(), all: marked.len() + all.len() });
+    }
     let is_missed = |(_, judged): &&(&Match, Judged)| {
         let (low, high) = judged.ratio.ends();
         low > 1.0 + MARGIN || high < 1.0 / (1.0 + MARGIN)
@@ -448,6 +456,9 @@ mod tests {
         let biased = (0..4).flat_map(|n| pairs(Purpose::Null, &format!("biased{n}"), 1.2));
         let found = with(biased.collect()).unwrap_err();
         assert!(matches!(found, Fault::Null { misses: 4, all: 24, .. }), "{found}");
+        let one_process = |n| pairs(Purpose::Null, &format!("short{n}"), 1.0).swap_remove(0);
+        let found = with((0..21).map(one_process).collect()).unwrap_err();
+        assert_eq!(found, Fault::Marked { marked: 21, all: 41 });
         let wrong = Refusal {
             engine: "own".to_owned(),
             strategy: None,

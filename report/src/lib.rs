@@ -37,8 +37,8 @@ use std::path::{Path, PathBuf};
 use tables::Tables;
 use touchstone_record::files::{self, FilePath};
 use touchstone_record::{
-    self as record, BENCH, Book, CHECKS, COUNTS, Experiment, Loaded, OVERSUBSCRIBED, PEERS,
-    PointBook, Skipped,
+    self as record, BENCH, Book, CHECKS, COUNTS, Experiment, LAYOUTS, Loaded, OVERSUBSCRIBED,
+    PEERS, PointBook, Skipped,
 };
 
 /// Where things are read and written.
@@ -168,6 +168,8 @@ struct Records {
     experiments: Vec<Experiment>,
     /// The runs of the other files but that of the checks, by file.
     books: BTreeMap<String, Book>,
+    /// The peers' comparisons by other builds of the same commit on the same machine.
+    layouts: Vec<Book>,
     checks: Checks,
     older_runs: usize,
     /// The lines that could not be read, of the benchmarks' file first.
@@ -198,6 +200,19 @@ impl Records {
                 books.extend(beside(file)?.newest().map(|book| (file.to_owned(), book)));
             }
         }
+        let mut layouts: Vec<Book> = beside(LAYOUTS)?
+            .runs
+            .into_iter()
+            .map(|(header, lines)| Book::of(header, lines))
+            .collect();
+        let of_peers = |own: &Book| {
+            books.get(PEERS).is_some_and(|peers: &Book| {
+                let facts =
+                    |of: &Book| (of.header.machine.id.clone(), of.header.tools.commit.clone());
+                facts(peers) == facts(own)
+            })
+        };
+        layouts.retain(of_peers);
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             match skipped.first().and_then(|(_, lines)| lines.first()) {
@@ -218,6 +233,7 @@ impl Records {
             noise,
             experiments,
             books,
+            layouts,
             checks,
             older_runs,
             skipped,

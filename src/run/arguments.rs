@@ -6,7 +6,7 @@ use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
 use crate::case::{Case, Suite};
 use crate::files::FilePath;
 use crate::plan::{Budget, Filter, default_rows};
-use crate::record::{self, Purpose, RecordFile, Stream};
+use crate::record::{self, Comparison, Match, Purpose, RecordFile, Stream};
 use crate::supervise::{Parent, Stop};
 use anyhow::{Context, Result, ensure};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -89,6 +89,8 @@ pub struct Asked<'a> {
     pub exact: bool,
     /// Makes the command that starts a worker; see [`serve_if_worker`].
     pub worker: &'a dyn Fn() -> Result<Command>,
+    /// Makes a comparison in pairs of fresh processes.
+    pub pairs: &'a dyn Fn(&Match) -> Result<Vec<Comparison>>,
 }
 
 /// Serves and returns `true` if this process was started as a worker.
@@ -149,6 +151,7 @@ impl Asked<'_> {
             engines: self.engines,
             guests: &|| self.suite.guests(),
             worker: self.worker,
+            pairs: self.pairs,
             limit: self.arguments.cell_limit,
             until: self.arguments.selection.overview.then(|| Instant::now() + OVERVIEW),
             stop: stop.clone(),

@@ -8,10 +8,12 @@ use crate::case::{Case, Guests, first_call};
 use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe::{self, Calibration};
 use crate::plan::{Cell, Random, shuffled};
-use crate::record::{CellKey, Comparison, Line, Observations, Refusal, Setup, Sink, Status, worst};
+use crate::record::{
+    CellKey, Comparison, Line, Match, Observations, Refusal, Setup, Sink, Status, worst,
+};
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::Progress;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
@@ -32,12 +34,19 @@ pub struct Host<'a> {
     pub guests: &'a dyn Fn() -> Guests,
     /// Makes the command that starts a worker, which must call [`super::serve`].
     pub worker: &'a dyn Fn() -> Result<Command>,
+    /// Makes a comparison in pairs of fresh processes.
+    pub pairs: &'a dyn Fn(&Match) -> Result<Vec<Comparison>>,
     /// Longest time of a task, compilation included.
     pub limit: Duration,
     /// After this time, nothing is measured a second time. The first pass is always made.
     pub until: Option<Instant>,
     /// Ends the run.
     pub stop: Stop,
+}
+
+/// For runs without comparisons in pairs of processes.
+pub fn no_pairs(of: &Match) -> Result<Vec<Comparison>> {
+    bail!("nothing here makes pairs of processes for {}", of.name())
 }
 
 /// Receives the progress of a run.
@@ -90,7 +99,7 @@ pub fn run(
     for refusal in &job.refusals {
         run.refuse(refusal.clone())?;
     }
-    let ended = run.passes().and_then(|()| match host.stop.asked() {
+    let ended = run.passes().and_then(|()| run.contests()).and_then(|()| match host.stop.asked() {
         true => Ok(()),
         false => run.sink.end(),
     });
@@ -184,6 +193,37 @@ impl Run<'_> {
             }
             self.observer.more(again.len());
             self.pass(budget.processes + budget.extra + further, again)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the comparisons in pairs of processes of their own.
+    fn contests(&mut self) -> Result<()> {
+        for of in &self.job.contests {
+            let task = Task::Compare(of.clone());
+            if self.host.stop.asked() {
+                break;
+            }
+            if self.done.tasks.contains_key(&task) {
+                continue;
+            }
+            self.observer.begins(&of.name());
+            let made = (self.host.pairs)(of);
+            if self.host.stop.asked() {
+                break;
+            }
+            match made {
+                Ok(pairs) => {
+                    let lines: Vec<Line> =
+                        pairs.into_iter().map(|pair| Line::Comparison(Box::new(pair))).collect();
+                    self.sink.append_all(&lines)?;
+                    lines.iter().for_each(|line| self.done.take(line));
+                }
+                Err(error) => {
+                    self.observer.says(&format!("{} failed: {error:#}", of.name()));
+                    self.broken.insert(task, Status::Failed);
+                }
+            }
         }
         Ok(())
     }
@@ -398,7 +438,8 @@ impl Run<'_> {
     fn came(&self) -> Came {
         let mut came =
             Came { deaths: self.deaths, stopped: self.host.stop.asked(), ..Came::default() };
-        for task in self.job.tasks() {
+        let contests = self.job.contests.iter().cloned().map(Task::Compare);
+        for task in self.job.tasks().into_iter().chain(contests) {
             let tally = match task {
                 Task::Cell(_) => &mut came.cells,
                 Task::Compare(_) => &mut came.comparisons,
@@ -420,7 +461,11 @@ impl Run<'_> {
             tally.left_out += 1;
         } else if self.done.tasks.contains_key(task) {
             tally.measured += 1;
-            tally.marked += usize::from(!self.has_enough(task));
+            let clean = match task {
+                Task::Cell(cell) => self.done.medians.get(cell).map_or(0, BTreeMap::len),
+                Task::Compare(_) => self.done.clean_processes(task),
+            };
+            tally.marked += usize::from(clean < self.job.budget.processes as usize);
         }
     }
 }

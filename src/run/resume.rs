@@ -13,7 +13,7 @@ pub struct Done {
     pub begun: bool,
     /// By task: the processes in which it was done, and `true` for clean ones.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
-    /// The medians of the clean ones, ns.
+    /// By cell: the medians of the processes whose calls are clean, ns.
     pub medians: BTreeMap<CellKey, BTreeMap<u32, f64>>,
     pub refusals: Refusals,
     /// Setup of each executor on its first guest of the run.
@@ -29,7 +29,7 @@ impl Done {
                 // The steps of a call have their own mark, and no pass for their sake.
                 let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
-                let call = seen.metrics.get(&Metric::Call).filter(|_| clean);
+                let call = seen.metrics.get(&Metric::Call).filter(|call| has_enough(call));
                 if let Some(median) = call.and_then(|call| of_processes(&[call])) {
                     let own = self.medians.entry(seen.cell.clone()).or_default();
                     own.insert(seen.process, median.median);

@@ -15,7 +15,7 @@ use touchstone::case;
 use touchstone::case::Guests;
 use touchstone::plan::Budget;
 use touchstone::record::{Metric, Status};
-use touchstone::run::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
+use touchstone::run::{Came, FromWorker, Host, Job, Observer, ToWorker, no_pairs, run, serve};
 use touchstone::supervise::{Death, Parent, Stop};
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
@@ -149,7 +149,7 @@ fn host<'a>(
     limit: Duration,
 ) -> Host<'a> {
     let (cases, stop) = (place.cases(), Stop::default());
-    Host { cases, engines, guests, worker, limit, until: None, stop }
+    Host { cases, engines, guests, worker, pairs: &no_pairs, limit, until: None, stop }
 }
 
 fn run_in_workers(place: &Place, names: &[&str], limit: Duration) -> Ran {

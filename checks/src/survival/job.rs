@@ -146,6 +146,7 @@ impl Job {
             engines: &engines,
             guests: &Guests::built,
             worker: &|| command(&worker),
+            pairs: &run::no_pairs,
             limit: self.limit,
             until: None,
             stop,

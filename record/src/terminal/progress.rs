@@ -3,16 +3,18 @@
 use super::{complain, takes_escapes};
 use crate::escape::terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use parking_lot::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 /// Interval between lines where the standard error is not a terminal.
 const EVERY: Duration = Duration::from_secs(20);
 
-/// A bar on a terminal, and a line every 20 s elsewhere. The bar leaves nothing behind.
+/// A bar on a terminal, and a line every 20 s elsewhere, also in the middle of a step. The bar
+/// leaves nothing behind.
 pub struct Progress {
     bar: ProgressBar,
-    last_line: Mutex<Option<Instant>>,
+    /// Ends the thread that prints the lines.
+    _lines: Option<Sender<()>>,
 }
 
 impl Progress {
@@ -30,27 +32,14 @@ impl Progress {
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_secs(1));
         }
-        let lines = wanted && bar.is_hidden();
-        Self { bar, last_line: Mutex::new(lines.then(Instant::now)) }
+        let _lines = (wanted && bar.is_hidden()).then(|| lines(bar.clone()));
+        Self { bar, _lines }
     }
 
     /// Begins the next step.
     pub fn next(&self, what: impl Into<String>) {
-        let what = terminal(&what.into(), &[]);
-        self.bar.set_message(what.clone());
+        self.bar.set_message(terminal(&what.into(), &[]));
         self.bar.inc(1);
-        let mut last_line = self.last_line.lock();
-        if last_line.is_some_and(|last| last.elapsed() >= EVERY) {
-            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
-            let left = self.bar.elapsed().as_secs() * all.saturating_sub(done) / done.max(1);
-            let left = match done {
-                // The first steps say too little of the others.
-                ..10 => String::new(),
-                _ => format!(", about {}:{:02} min left", left / 60, left % 60),
-            };
-            self.print(&format!("[{done}/{all}{left}] {what}"));
-            *last_line = Some(Instant::now());
-        }
     }
 
     pub fn add(&self, steps: usize) {
@@ -68,4 +57,28 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Prints where a bar is every 20 s, until what this returns is dropped.
+fn lines(bar: ProgressBar) -> Sender<()> {
+    let (alive, ended) = channel();
+    let print = move || {
+        while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+            complain(&line(&bar));
+        }
+    };
+    // Without the thread there are no lines, and the work goes on.
+    let _ = std::thread::Builder::new().name("progress".to_owned()).spawn(print);
+    alive
+}
+
+fn line(bar: &ProgressBar) -> String {
+    let (done, all) = (bar.position(), bar.length().unwrap_or(0));
+    let left = bar.elapsed().as_secs() * all.saturating_sub(done) / done.max(1);
+    let left = match done {
+        // The first steps say too little of the others.
+        ..10 => String::new(),
+        _ => format!(", about {}:{:02} min left", left / 60, left % 60),
+    };
+    format!("[{done}/{all}{left}] {}", bar.message())
 }

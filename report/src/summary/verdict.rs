@@ -9,7 +9,7 @@ use crate::units::{self, MARK, TWO_MODES, count, percent};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use touchstone_record::compare::{self, MARGIN};
-use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of};
+use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of, over_builds};
 use touchstone_record::{Book, CellKey, Contender, Estimate, Executor, Match, Metric, Purpose};
 
 /// Sentences that are printed.
@@ -128,7 +128,7 @@ fn fastest<'a>(matrix: &Matrix<'_>, of: &'a Finding) -> Option<(Pair, Option<&'a
     }
     let in_turns = |book: &Book, purpose| best(&|baseline| in_turns(book, purpose, of, baseline));
     in_turns(matrix.book, Purpose::Overview)
-        .or_else(|| in_turns(matrix.records.peers()?, Purpose::Peers))
+        .or_else(|| best(&|baseline| of_builds(matrix, of, baseline)))
         .or_else(|| best(&|baseline| of_cells(matrix, of, baseline)))
 }
 
@@ -142,6 +142,19 @@ fn used(matrix: &Matrix<'_>, of: &Finding) -> Option<Pair> {
 fn of_cells(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
     let time = |executor| matrix.time(executor, of.call.as_ref()?, of.threads);
     Some(Pair::of(time(&of.subject)?, time(baseline)?, "cells"))
+}
+
+/// From the comparison of both with peers, and those of other builds.
+fn of_builds(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
+    let by = |book| in_turns(book, Purpose::Peers, of, baseline);
+    let pair = by(matrix.records.peers()?)?;
+    let others: Vec<f64> =
+        matrix.records.layouts.iter().filter_map(by).map(|pair| pair.ratio.median).collect();
+    let source = match others.len() {
+        0 => pair.source,
+        others => format!("in turns, {} builds", others + 1),
+    };
+    Some(Pair { ratio: over_builds(pair.ratio, &others), source, ..pair })
 }
 
 /// From the comparison of both in a run.
@@ -246,8 +259,38 @@ pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
     let Some(ratio) = median_of(&ratios) else { return String::new() };
     format!(
         "An interval is for its run and binary. The run in turns repeated {} of the matrix: {outside} \
-         lie outside the cell's interval, and the median is {} times the cell's.\n\n",
+         lie outside the cell's interval, and the median is {} times the cell's. {}\n\n",
         count(ratios.len(), "time"),
-        units::factor(ratio)
+        units::factor(ratio),
+        between_builds(peers, &matrix.records.layouts)
+    )
+}
+
+/// How far ratios in turns differ between builds whose functions lie in another order; empty
+/// without such builds.
+fn between_builds(peers: &Book, layouts: &[Book]) -> String {
+    let ratio = |book: &Book, of: &Match| {
+        let judged = compare::judge(book.comparisons.get(of)?, MARGIN)?;
+        Some(judged.ratio.median)
+    };
+    let spread = |of: &Match| {
+        let all: Vec<f64> =
+            std::iter::once(peers).chain(layouts).filter_map(|book| ratio(book, of)).collect();
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(0.0, f64::max);
+        (all.len() > layouts.len()).then_some(most / least)
+    };
+    let spreads: Vec<f64> = peers.comparisons.keys().filter_map(spread).collect();
+    let Some(median) = median_of(&spreads).filter(|_| !layouts.is_empty()) else {
+        return String::new();
+    };
+    format!(
+        "{} more builds, with their functions in another order each, repeated {} of its ratios. \
+         The largest is {} times the smallest in the median, at most {} times. The intervals of \
+         these ratios cover all builds.",
+        layouts.len(),
+        spreads.len(),
+        units::factor(median),
+        units::factor(spreads.iter().copied().fold(0.0, f64::max))
     )
 }

@@ -1,9 +1,9 @@
 //! The advice of the page, and its rules.
 
 use super::fixtures::{self, Cell};
-use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell};
+use super::{DIRTY, EMPTY, Metric, Place, Run, assert_has, cell, comparison, contender};
 use touchstone_executor::Execution;
-use touchstone_record::{Line, Means, Purpose};
+use touchstone_record::{LAYOUTS, Line, Means, PEERS, Purpose};
 use touchstone_report as report;
 
 const DIVISION: &str = r#"
@@ -286,4 +286,32 @@ fn a_page_of_findings_alone_has_the_first_three() {
     let readme = std::fs::read_to_string(readme).unwrap();
     assert_has(&readme, "3. One more.");
     assert!(!readme.contains("4. "), "{readme}");
+}
+
+#[test]
+fn the_head_of_the_page_covers_builds_with_another_layout() {
+    let cells = [("instance_reuse", 100.0), ("pooling", 1000.0)]
+        .map(|(name, ns)| cell("alpha", name, EMPTY, 1, ns));
+    let mut place = divided(&Run::of_cells(cells));
+    place.divide(&format!(
+        "{DIVISION}[[rungs]]\ntitle = \"Builds\"\nnote = \"\"\nrows = [{{ text = \"empty\", call = {{ case = \
+         \"call_empty_function\", guest = \"test_runtime\" }}, subject = \"alpha_instance_reuse\", \
+         baseline = \"alpha_pooling\" }}]\n"
+    ));
+    let peers = |ratio: f64| {
+        let [subject, baseline] =
+            ["instance_reuse", "pooling"].map(|name| contender(("alpha", name), Means::Contract));
+        Run::of(comparison(Purpose::Peers, EMPTY, subject, baseline, [ratio; 3]))
+    };
+    peers(0.1).append(&place.beside(PEERS));
+    assert_has(&place.page(), "| 10.0 [10.0 – 10.0] | in turns |");
+    for ratio in [0.09, 0.11, 0.1] {
+        peers(ratio).append(&place.beside(LAYOUTS));
+    }
+    let page = place.page();
+    assert_has(&page, "| 10.0 [8.77 – 11.5] | in turns, 4 builds |");
+    assert_has(
+        &page,
+        "3 more builds, with their functions in another order each, repeated 1 of its",
+    );
 }
