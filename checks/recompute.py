@@ -96,12 +96,26 @@ class Records:
         self.cells, self.turns, self.points = {}, {}, {}
         for file in ("records", "peers", "density", "resets", "systems"):
             path = folder / f"{file}.jsonl"
-            lines = [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
-            runs = [at for at, line in enumerate(lines) if line["kind"] == "run"]
-            for line in lines[runs[-1] if runs else 0 :]:
-                self.add(line)
+            newest = self.runs(path)[-1:]
+            for line in newest[0] if newest else []:
+                self.add(line, self.turns)
+            if file == "peers":
+                peers = newest
+        self.builds = []
+        build = lambda run: (run[0]["machine"]["id"], run[0]["tools"]["commit"])
+        for run in self.runs(folder / "layouts.jsonl"):
+            if peers and build(run) == build(peers[0]):
+                self.builds.append({})
+                for line in run:
+                    self.add(line, self.builds[-1])
 
-    def add(self, line):
+    @staticmethod
+    def runs(path):
+        lines = [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
+        begins = [at for at, line in enumerate(lines) if line["kind"] == "run"]
+        return [lines[at:end] for at, end in zip(begins, [*begins[1:], len(lines)])]
+
+    def add(self, line, turns):
         name = lambda of: f"{of['engine']}_{of['strategy']}"
         if line["kind"] == "observations":
             key = (line["case"], line["guest"], name(line), line.get("threads", 1))
@@ -111,7 +125,7 @@ class Records:
         elif line["kind"] == "comparison":
             side = lambda of: (name(of), of.get("threads", 1), json.dumps(of.get("means", "contract")))
             key = (line["purpose"], line["case"], line["guest"], side(line["subject"]), side(line["baseline"]))
-            self.turns.setdefault(key, {})[line["process"]] = line
+            turns.setdefault(key, {})[line["process"]] = line
         elif line["kind"] == "point" and "refused" not in line:
             place = dict(line["where"])
             executor = f"{place.pop('engine', '')}_{place.pop('strategy', '')}"
@@ -133,9 +147,17 @@ class Records:
     def engine(executor):
         return re.split("_(?=instance_reuse|recreate_instance|pooling|interpreted)", executor)[0]
 
-    def judged(self, key):
+    def over_builds(self, key, ratio):
+        """The ratio of a comparison, with an interval that covers builds with another layout."""
+        others = [judged[0].median for turns in self.builds if (judged := self.judged(key, turns))]
+        over = estimate([ratio.median, *others])
+        if over.low is None:
+            return ratio
+        return Estimate(ratio.median, min(ratio.low, over.low), max(ratio.high, over.high), ratio.modes)
+
+    def judged(self, key, turns=None):
         """Ratio and times of both sides of a comparison in turns."""
-        processes = self.turns.get(key)
+        processes = (self.turns if turns is None else turns).get(key)
         if not processes:
             return None
         timed = []
@@ -241,8 +263,10 @@ def rung(records, row, baseline):
     if row.get("deadline"):
         sides = [records.judged(("deadline", case, guest, side(of, "limited"), side(of))) for of in (subject, baseline)]
         return (sides[0][1], sides[1][1], over(sides[1][1], sides[0][1])) if all(sides) else None
-    if judged := records.judged(("peers", case, guest, side(subject), side(baseline))):
-        return judged[1], judged[2], over(Estimate(1.0, 1.0, 1.0, None), judged[0])
+    key = ("peers", case, guest, side(subject), side(baseline))
+    if judged := records.judged(key):
+        ratio = records.over_builds(key, judged[0])
+        return judged[1], judged[2], over(Estimate(1.0, 1.0, 1.0, None), ratio)
     sides = [records.time(case, guest, of, threads) for of in (subject, baseline)]
     return (*sides, over(sides[1], sides[0])) if all(sides) else None
 

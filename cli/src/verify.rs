@@ -10,11 +10,11 @@ use touchstone::record::verify::{Fault, MOST_PACKED, agree, verify};
 use touchstone::run::{ThisClone, shown};
 use touchstone::terminal::print;
 
-/// Checks files of `touchstone machine` before they are believed.
+/// Checks files of `touchstone machine` and `touchstone peers` before they are believed.
 ///
 /// A file has to be whole and unchanged since it was written, of a commit and of guests of this
-/// project, with outputs that were compared, with executors that do not differ from themselves,
-/// and with the state of its machine. Two files of one machine have to agree. A file in a folder
+/// project, with outputs that were compared, and with executors that do not differ from themselves.
+/// Two files of one machine have to agree. A file in a folder
 /// `machines` has to lie at <machine>/<date>.jsonl.zst. The end line finds damage, it is no
 /// signature.
 ///

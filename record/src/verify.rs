@@ -16,6 +16,9 @@ const MOST_CORES: usize = 1 << 16;
 const NULLS_PER_MISS: usize = 10;
 /// Two runs of one machine agree if their intervals overlap, or their ratios differ by less.
 const AGREE: f64 = 1.25;
+/// Stands for the state of a machine that nobody examined.
+const UNKNOWN: State =
+    State { clean: 0.0, prevailing: 0.0, slowdown: 1.0, steal: None, load: None };
 /// Longest quotation in a message, characters.
 const QUOTED: usize = 60;
 
@@ -120,10 +123,20 @@ pub fn agree(one: &Book, other: &Book) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The comparisons that every machine makes, with their ratios.
+/// The comparisons that every machine makes, with their ratios. A run of `touchstone peers` has
+/// some of them among others.
 pub fn headlines(book: &Book) -> impl Iterator<Item = (&Match, Judged)> {
-    let own = book.comparisons.iter().filter(|(of, _)| of.purpose == Purpose::Overview);
+    let is_overview = |of: &Match| of.purpose == Purpose::Overview;
+    let of_peers = |of: &Match| of.purpose == Purpose::Peers && !is_null(of);
+    let is_machine = book.comparisons.keys().any(is_overview);
+    let is_headline = move |of: &Match| if is_machine { is_overview(of) } else { of_peers(of) };
+    let own = book.comparisons.iter().filter(move |(of, _)| is_headline(of));
     own.filter_map(|(of, pairs)| Some((of, judge(pairs, MARGIN)?)))
+}
+
+/// `true` for an executor against itself.
+fn is_null(of: &Match) -> bool {
+    of.subject == of.baseline
 }
 
 /// Checks the texts as they stand in the file, before any of them is replaced.
@@ -173,8 +186,8 @@ fn header(own: &Header, place: Option<&str>, project: &dyn Project) -> Result<()
         let digits = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
         parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(digits)
     };
-    let State { clean, prevailing, slowdown, steal, load } =
-        state.ok_or(Fault::Missing("state of the machine"))?;
+    // A run of `touchstone peers` examines no machine.
+    let State { clean, prevailing, slowdown, steal, load } = state.unwrap_or(UNKNOWN);
     let is_percent = |own: f64| (0.0..=100.0).contains(&own);
     for (name, is_right) in [
         ("schema", *schema == SCHEMA),
@@ -237,7 +250,7 @@ fn outputs(header: &Header, lines: &[Line]) -> Result<(), Fault> {
 
 /// Executors against themselves: most intervals include 1, or lie within the margin of it.
 fn nulls(book: &Book) -> Result<(), Fault> {
-    let own = book.comparisons.iter().filter(|(of, _)| of.purpose == Purpose::Null);
+    let own = book.comparisons.iter().filter(|(of, _)| is_null(of));
     let all: Vec<(&Match, Judged)> =
         own.filter_map(|(of, processes)| Some((of, judge(processes, MARGIN)?))).collect();
     if all.is_empty() {
@@ -438,7 +451,6 @@ mod tests {
             (change(&|own| own.tools.commit += "-dirty"), "the commit"),
             (change(&|own| own.machine.cores = 3), "the machine's id"),
             (change(&|own| own.machine.cores = 0), "impossible value of 'cores'"),
-            (change(&|own| own.state = None), "there is no state"),
             (change(&|own| own.state.as_mut().unwrap().clean = 101.0), "of 'clean'"),
             (change(&|own| own.started_at = "../../etc".to_owned()), "of 'started_at'"),
             (change(&|own| own.works[0].guest_sha256 = "0".repeat(64)), "the digest 000"),
@@ -476,6 +488,28 @@ mod tests {
         };
         assert!(without(Purpose::Overview).contains("no comparison of the headlines"));
         assert!(without(Purpose::Null).contains("no comparison of an executor with itself"));
+    }
+
+    #[test]
+    fn a_run_of_peers_is_a_machine_that_nobody_examined() {
+        let of_peers =
+            |lines: Vec<Line>| check(&written(&Header { state: None, ..head() }, &lines));
+        let nulls = || (0..4).flat_map(|n| pairs(Purpose::Null, &format!("engine{n}"), 1.0));
+        let peers = || pairs(Purpose::Peers, "own", 0.02);
+        let book = of_peers(nulls().chain(peers()).collect()).unwrap();
+        assert_eq!(headlines(&book).count(), 1);
+        // An executor against itself is no headline, whatever the purpose.
+        let mut itself = pairs(Purpose::Null, "engine", 1.0);
+        for line in &mut itself {
+            let Line::Comparison(own) = line else { unreachable!() };
+            own.of.purpose = Purpose::Peers;
+        }
+        assert_eq!(
+            of_peers(itself.clone()).unwrap_err(),
+            Fault::Missing("comparison of the headlines")
+        );
+        assert!(of_peers(itself.into_iter().chain(peers()).collect()).is_ok());
+        assert!(of_peers(peers()).unwrap_err().to_string().contains("with itself"));
     }
 
     #[test]

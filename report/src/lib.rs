@@ -28,7 +28,7 @@ pub mod usl;
 
 use anyhow::{Context, Result, bail, ensure};
 use checks::Checks;
-use machines::{Call, Machine};
+use machines::Machine;
 use matrix::Matrix;
 use pages::{Pages, Part};
 use rank::Noise;
@@ -205,14 +205,8 @@ impl Records {
             .into_iter()
             .map(|(header, lines)| Book::of(header, lines))
             .collect();
-        let of_peers = |own: &Book| {
-            books.get(PEERS).is_some_and(|peers: &Book| {
-                let facts =
-                    |of: &Book| (of.header.machine.id.clone(), of.header.tools.commit.clone());
-                facts(peers) == facts(own)
-            })
-        };
-        layouts.retain(of_peers);
+        let build = |own: &Book| (own.header.machine.id.clone(), own.header.tools.commit.clone());
+        layouts.retain(|own| books.get(PEERS).map(build) == Some(build(own)));
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             match skipped.first().and_then(|(_, lines)| lines.first()) {
@@ -223,11 +217,9 @@ impl Records {
             }
         };
         let noise = Noise::of(&bench);
-        let (mut machines, refused) = machines::load(&records.beside("machines")?);
+        let (others, refused) = machines::load(&records.beside("machines")?);
         warnings.extend(refused);
-        let calls: Vec<&Call> = machines.iter().flat_map(|own| own.ratios.keys()).collect();
-        let own = books.get(PEERS).and_then(|peers| machines::of_peers(peers, &calls));
-        machines.splice(..0, own);
+        let machines = machines::machines(books.get(PEERS), &others);
         Ok(Self {
             bench,
             noise,

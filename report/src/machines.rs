@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use touchstone_record::compare::{self, Judged, MARGIN};
+use touchstone_record::compare::Judged;
 use touchstone_record::files::{FilePath, read_whole};
 use touchstone_record::verify::{Project, headlines, verify};
 use touchstone_record::{Book, Contender, Header, Match, Purpose, State};
@@ -50,9 +50,9 @@ impl Project for Committed {
     }
 }
 
-/// The newest file of each machine in a folder, and the reasons for leaving files out.
-pub(crate) fn load(folder: &FilePath) -> (Vec<Machine>, Vec<String>) {
-    let (mut machines, mut refused) = (Vec::new(), Vec::new());
+/// The runs of the newest file of each machine in a folder, and the reasons for leaving files out.
+pub(crate) fn load(folder: &FilePath) -> (Vec<Book>, Vec<String>) {
+    let (mut books, mut refused) = (Vec::new(), Vec::new());
     for name in names(folder.path()) {
         let dates = names(&folder.path().join(&name));
         let Some(newest) = dates.into_iter().rfind(|file| file.ends_with(".jsonl.zst")) else {
@@ -65,14 +65,28 @@ pub(crate) fn load(folder: &FilePath) -> (Vec<Machine>, Vec<String>) {
             verify(&content, Some(&place), &Committed).map_err(|fault| fault.to_string())
         });
         match verified {
-            Ok(book) => machines.push(Machine {
-                ratios: headlines(&book).map(|(of, judged)| (Call::of(of), judged)).collect(),
-                header: book.header,
-            }),
+            Ok(book) => books.push(book),
             Err(fault) => refused.push(format!("{path} is left out: {fault}")),
         }
     }
-    (machines, refused)
+    (books, refused)
+}
+
+/// The machines of some runs, that of the project's comparisons with peers first, with the calls
+/// of the overview. Without a run of the overview, there are none.
+pub(crate) fn machines(peers: Option<&Book>, books: &[Book]) -> Vec<Machine> {
+    let of_overview = |book: &Book| {
+        let own = book.comparisons.keys().filter(|of| of.purpose == Purpose::Overview);
+        own.map(Call::of).collect::<Vec<_>>()
+    };
+    let calls: BTreeSet<Call> = books.iter().flat_map(of_overview).collect();
+    let machine = |book: &Book| {
+        let ratios = headlines(book).map(|(of, judged)| (Call::of(of), judged));
+        let ratios: BTreeMap<Call, Judged> =
+            ratios.filter(|(call, _)| calls.contains(call)).collect();
+        (!ratios.is_empty()).then(|| Machine { header: book.header.clone(), ratios })
+    };
+    peers.into_iter().chain(books).filter_map(machine).collect()
 }
 
 /// All calls that some machine made.
@@ -87,14 +101,4 @@ fn names(folder: &Path) -> Vec<String> {
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     names
-}
-
-/// The machine of the project's comparisons with peers, for the calls that other machines make.
-pub(crate) fn of_peers(peers: &Book, calls: &[&Call]) -> Option<Machine> {
-    let own = peers.comparisons.iter().filter(|(of, _)| of.purpose == Purpose::Peers);
-    let own = own.filter(|(of, _)| calls.contains(&&Call::of(of)));
-    let ratios: BTreeMap<Call, Judged> = own
-        .filter_map(|(of, processes)| Some((Call::of(of), compare::judge(processes, MARGIN)?)))
-        .collect();
-    (!ratios.is_empty()).then(|| Machine { header: peers.header.clone(), ratios })
 }

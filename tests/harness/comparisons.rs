@@ -1,6 +1,6 @@
 //! Comparisons: the rows of the file, and how two sides are timed, over mock engines.
 
-use crate::mocked::{Place, Ran, compare_cells, engines, one_strategy};
+use crate::mocked::{Place, Ran, Told, compare_cells, engines, one_strategy};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use touchstone::case::{self, Case, Field, Guests, Input, Number};
 use touchstone::compare::{Judged, MARGIN, Verdict, judge};
 use touchstone::plan::{Budget, Compare, Filter, Plan, Rows, Wanted, cores, default_rows};
-use touchstone::record::{Comparison, Means, Purpose};
+use touchstone::record::{Comparison, Line, Match, Means, Purpose};
 use touchstone::run::Job;
 use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller};
 use touchstone_executor::guest::GuestModule;
@@ -493,4 +493,41 @@ fn a_thread_that_fails_ends_the_round_of_all() {
     let ran = compared(&engine("a"), &engine("b"), 2);
     assert_eq!(ran.came.comparisons.failed, 1);
     assert!(ran.told.said[0].contains("a cable"), "{:?}", ran.told.said);
+}
+
+#[test]
+fn comparisons_in_pairs_belong_to_the_run() {
+    let place = Place::new("[1]");
+    let [one, other] = ["one", "other"].map(one_strategy);
+    let [here, there] = [&one, &other].map(|mock| place.cell(mock, 1));
+    let contests = [Purpose::Overview, Purpose::Peers]
+        .map(|purpose| compare_cells(purpose, here.clone(), there.clone()).of);
+    let asked = AtomicI64::new(0);
+    let pairs = |of: &Match| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        anyhow::ensure!(of.purpose == Purpose::Overview, "no process could be started");
+        let pair = |process| Comparison {
+            of: of.clone(),
+            process,
+            rounds: vec![(1.0, 2.0); 9],
+            noisy: Vec::new(),
+        };
+        Ok((0..3).map(pair).collect())
+    };
+    let engines = engines([&one, &other]);
+    let job = || Job { contests: contests.to_vec(), ..place.job(&engines) };
+    let (mut lines, mut told) = (Vec::new(), Told::default());
+    let came = place.run_with(&pairs, &engines, job(), (&mut lines, &mut told)).unwrap();
+    let tally = came.comparisons;
+    assert_eq!((tally.measured, tally.failed, tally.marked), (1, 1, 0));
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    let of_pairs = lines.iter().filter(|line| matches!(line, Line::Comparison(_))).count();
+    assert_eq!(of_pairs, 3);
+
+    // A run that goes on makes only what it has not.
+    let mut again = job();
+    lines.iter().for_each(|line| again.done.take(line));
+    again.done.begun = true;
+    let came = place.run_with(&pairs, &engines, again, (&mut lines, &mut told)).unwrap();
+    assert_eq!((came.comparisons.measured, asked.load(Ordering::Relaxed)), (1, 3));
 }
