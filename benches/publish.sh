@@ -40,6 +40,9 @@ step() {
   printf '%s\t%s s\t%s\n' "$name" "$((SECONDS - begun))" "$*" >>"$steps"
 }
 
+# An experiment exits with 1 if a point failed, such as too many instances: the page shows it with its reason.
+experiment() { "$touchstone" "$@" || [ $? -eq 1 ]; }
+
 bench=(bench --records "$folder/records.jsonl")
 [ -z "${SMALL:-}" ] || bench+=(--overview --sampling quick --threads 1 --engines wasmtime,wasm3)
 # A run of this commit goes on; another begins anew.
@@ -70,20 +73,20 @@ oversubscribed() {
 
 step bench measure
 if [ -n "${SMALL:-}" ]; then
-  step resets "$touchstone" resets --small --records "$folder/resets.jsonl"
-  step density "$touchstone" density 'wasmtime_instance_reuse_tracked$' --instances 2 --records "$folder/density.jsonl"
-  step systems "$touchstone" systems node 'wasmtime_instance_reuse_tracked$' --small --records "$folder/systems.jsonl"
+  step resets experiment resets --small --records "$folder/resets.jsonl"
+  step density experiment density 'wasmtime_instance_reuse_tracked$' --instances 2 --records "$folder/density.jsonl"
+  step systems experiment systems node 'wasmtime_instance_reuse_tracked$' --small --records "$folder/systems.jsonl"
   step features "$checks" features --engines wasmtime
   step page "$touchstone" report --draft --records "$folder/records.jsonl" --page "$work/BENCHMARK.md"
 else
   step peers "$touchstone" peers
   step layouts layouts
   step oversubscribed oversubscribed
-  step resets "$touchstone" resets
-  step density "$touchstone" density
-  step swap "$touchstone" swap --swaps 100000
-  step systems "$touchstone" systems
-  step chain "$touchstone" systems chain
+  step resets experiment resets
+  step density experiment density
+  step swap experiment swap --swaps 100000
+  step systems experiment systems
+  step chain experiment systems chain
   step counts "$checks" costs --store
   for check in conformance features isolation hostile survival; do
     step "$check" "$checks" "$check" --store
