@@ -292,7 +292,7 @@ fn a_page_of_findings_alone_has_the_first_three() {
 fn the_head_of_the_page_covers_builds_with_another_layout() {
     let cells = [("instance_reuse", 100.0), ("pooling", 1000.0)]
         .map(|(name, ns)| cell("alpha", name, EMPTY, 1, ns));
-    let mut place = divided(&Run::of_cells(cells));
+    let place = divided(&Run::of_cells(cells));
     place.divide(&format!(
         "{DIVISION}[[rungs]]\ntitle = \"Builds\"\nnote = \"\"\nrows = [{{ text = \"empty\", call = {{ case = \
          \"call_empty_function\", guest = \"test_runtime\" }}, subject = \"alpha_instance_reuse\", \
