@@ -5,8 +5,8 @@
 #   benches/publish.sh            all steps, into records/
 #   SMALL=1 benches/publish.sh    the same steps with the smallest settings, into target/publish/
 #
-# TOUCHSTONE and CHECKS are the programs, built with the features `all`, `substrate`, `systems` and `chain`;
-# `make publish` builds them. The steps with their times are in target/publish/steps.tsv, a line each.
+# TOUCHSTONE and CHECKS are the programs, the first built with the features `all`, `substrate`, `systems` and
+# `chain`; `make publish` builds them. The steps with their times are in target/publish/steps.tsv, a line each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

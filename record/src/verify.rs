@@ -154,7 +154,7 @@ fn texts(content: &[u8]) -> Result<(), Fault> {
 }
 
 /// Keys of sentences, which may quote anything that can be printed.
-const SENTENCES: [&str; 3] = ["reason", "effective", "emulated"];
+const SENTENCES: [&str; 4] = ["reason", "effective", "emulated", "title"];
 
 fn check_text(value: &Value, key: &str, at: usize) -> Result<(), Fault> {
     let is_sentence = SENTENCES.contains(&key);

@@ -28,9 +28,13 @@ pub(super) fn section(content: &Content<'_>) -> String {
     ];
     let mut table = Table::of_words("Need", headings);
     let (mut has_ties, mut has_turns) = (false, false);
+    let mut limited = BTreeSet::new();
     for Pick { need, executor, time, ties } in content.picks {
         has_ties |= *ties > 0;
         let payload = need.payload.as_ref().or(content.pages.payload.as_ref());
+        let judged = payload.and_then(|work| with_deadline(matrix, executor, work));
+        let call = payload.filter(|_| judged.is_some());
+        limited.extend(call.map(|own| format!("{} on {}", code(&own.case), code(&own.guest))));
         let cells = [
             Some(format!(
                 "{} ({}){}",
@@ -41,9 +45,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
             Some(units::brief(time)),
             threads(matrix, executor, &need.call),
             payload.and_then(|work| on_payload(matrix, executor, work, &mut has_turns)),
-            payload
-                .and_then(|work| with_deadline(matrix, executor, work))
-                .map(|judged| units::ratio_with_interval(&judged.ratio)),
+            judged.map(|judged| units::ratio_with_interval(&judged.ratio)),
             memory(matrix, executor),
             failed_assertions(matrix, &executor.engine),
             Some(need.adopt.trim().to_owned()),
@@ -69,7 +71,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
          is the time of the call with JSON with a deadline that it does not reach over the time \
          without, in turns, with its 95 % interval.{turns} Memory is the proportional memory of one idle \
          instance among thousands.{ties}\n\n{leaky}{table}{}{}{}",
-        timed_with_deadline(matrix),
+        timed_with_deadline(limited),
         candidates(content),
         own::cases(content)
     )
@@ -150,11 +152,8 @@ fn with_deadline(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Optio
     compare::judge(processes, MARGIN)
 }
 
-/// The calls that were timed with a deadline; nothing where none was.
-fn timed_with_deadline(matrix: &Matrix<'_>) -> String {
-    let limited = matrix.book.comparisons.keys().filter(|of| of.purpose == Purpose::Deadline);
-    let calls: BTreeSet<String> =
-        limited.map(|of| format!("{} on {}", code(&of.case), code(&of.guest))).collect();
+/// The calls of a column that were timed with a deadline; nothing where none was.
+fn timed_with_deadline(calls: BTreeSet<String>) -> String {
     match &*units::prose_list(&Vec::from_iter(calls)) {
         "" => String::new(),
         calls => format!("The column \"With a deadline\" was timed with {calls}.\n\n"),
