@@ -195,7 +195,7 @@ report: setup $(NEEDED) ## generate BENCHMARK.md, benchmark/ and image/ from the
 # With the peer, which `peers` compares with. It answers one convention, so that no check fits it.
 publish: setup $(NEEDED) .toolchain/redis.toml ## measure and check everything at this commit, and write the page (resumable)
 	$(CARGO) build --locked --release --features=$(FEATURES),systems,chain
-	$(CARGO) build --locked --release -p touchstone-checks --features=touchstone-runtimes/all
+	$(CARGO) build --locked --release -p touchstone-checks --features=all
 	benches/layouts.sh --locked --release --features=$(FEATURES),systems,chain
 	benches/publish.sh
 

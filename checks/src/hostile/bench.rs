@@ -59,11 +59,16 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The strategy of this class for a guest.
+    /// The strategy of this class for a guest. Fails with the engine's reason if it refuses the
+    /// guest.
     pub(super) fn strategy(&self, guest: &GuestModule) -> Result<Strategy> {
-        self.class
-            .strategy(&**self.engine, guest, CodeFrom::InProcess)
-            .context("no strategy of this class is available")
+        let of = |guest| self.class.strategy(&**self.engine, guest, CodeFrom::InProcess);
+        if let Some(strategy) = of(guest) {
+            return Ok(strategy);
+        }
+        let usual = of(&well_behaved()?).context("no strategy of this class is available")?;
+        self.engine.support_for(usual, guest).check(self.engine.id(), usual)?;
+        Ok(usual)
     }
 
     /// Compiles a guest once for all strategies that share its artifact.

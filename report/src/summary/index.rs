@@ -1,19 +1,13 @@
 //! The environment in short, how to reproduce the page, and the detailed pages.
 
 use crate::Content;
-use crate::markdown::{Table, code, markdown};
+use crate::markdown::{Table, markdown};
 use crate::units::joined;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let header = &content.matrix.book.header;
-    let mut versions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (engine, facts) in &header.engines {
-        versions.entry(&facts.version).or_default().push(code(engine));
-    }
-    let versions = versions.iter();
-    let versions =
-        versions.map(|(of, engines)| format!("{} ({})", markdown(of), engines.join(", ")));
+    let versions: BTreeSet<&str> = header.engines.values().map(|facts| &*facts.version).collect();
     let mut table = Table::of_words("Page", ["It answers"]);
     for page in &content.pages.pages {
         table.row(content.link_named(&page.file, &page.title), [markdown(&page.answers)]);
@@ -30,7 +24,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
         markdown(&header.machine.os),
         markdown(&header.tools.rustc),
         header.machine.memory_kib,
-        joined(versions, "; "),
+        joined(versions.into_iter().map(markdown), "; "),
         table.finish()
     )
 }

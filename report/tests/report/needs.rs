@@ -309,7 +309,7 @@ fn the_head_of_the_page_covers_builds_with_another_layout() {
         peers(ratio).append(&place.beside(LAYOUTS));
     }
     let page = place.page();
-    assert_has(&page, "| 10.0 [8.77 – 11.5] | in turns, 4 builds |");
+    assert_has(&page, "| 10.0 [8.80 – 11.4] | in turns, 4 builds |");
     assert_has(
         &page,
         "3 more builds, with their functions in another order each, repeated 1 of its",
