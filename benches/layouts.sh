@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 
 folder=target/publish/layouts
 mkdir -p "$folder"
+# The build as it was, also after an interruption.
+trap '"${CARGO:-cargo}" build "$@"' EXIT
 for seed in 1 2 3; do
-  cargo rustc -p touchstone-wasm "$@" --bin touchstone -- "-Clink-arg=-Wl,--shuffle-sections=.text*=$seed"
+  "${CARGO:-cargo}" rustc -p touchstone-wasm "$@" --bin touchstone -- "-Clink-arg=-Wl,--shuffle-sections=.text*=$seed"
   cp target/release/touchstone "$folder/touchstone-$seed"
 done
-# The build as it was.
-cargo build "$@"

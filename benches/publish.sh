@@ -40,8 +40,8 @@ step() {
   printf '%s\t%s s\t%s\n' "$name" "$((SECONDS - begun))" "$*" >>"$steps"
 }
 
-# An experiment exits with 1 if a point failed, such as too many instances: the page shows it with its reason.
-experiment() { "$touchstone" "$@" || [ $? -eq 1 ]; }
+# Exits with 1 where the most instances do not fit, which the page shows with the reason.
+density() { "$touchstone" density "$@" || [ $? -eq 1 ]; }
 
 bench=(bench --records "$folder/records.jsonl")
 [ -z "${SMALL:-}" ] || bench+=(--overview --sampling quick --threads 1 --engines wasmtime,wasm3)
@@ -58,12 +58,13 @@ measure() {
 ladder='^peers/wasmtime_(instance_reuse|recreate_instance)_tracked/.*/wasmtime_pooling_cow(_resident)?$'
 layouts() {
   local part="$work/layout.jsonl"
-  rm -f "$folder/layouts.jsonl"
+  : >"$work/layouts.jsonl"
   for program in "$work"/layouts/*; do
     rm -f "$part"
     "$program" peers "$ladder" --records "$part"
-    cat "$part" >>"$folder/layouts.jsonl"
+    cat "$part" >>"$work/layouts.jsonl"
   done
+  mv "$work/layouts.jsonl" "$folder/layouts.jsonl"
 }
 # Two threads for the comparison with perfect sharing.
 oversubscribed() {
@@ -73,20 +74,20 @@ oversubscribed() {
 
 step bench measure
 if [ -n "${SMALL:-}" ]; then
-  step resets experiment resets --small --records "$folder/resets.jsonl"
-  step density experiment density 'wasmtime_instance_reuse_tracked$' --instances 2 --records "$folder/density.jsonl"
-  step systems experiment systems node 'wasmtime_instance_reuse_tracked$' --small --records "$folder/systems.jsonl"
+  step resets "$touchstone" resets --small --records "$folder/resets.jsonl"
+  step density density 'wasmtime_instance_reuse_tracked$' --instances 2 --records "$folder/density.jsonl"
+  step systems "$touchstone" systems node 'wasmtime_instance_reuse_tracked$' --small --records "$folder/systems.jsonl"
   step features "$checks" features --engines wasmtime
   step page "$touchstone" report --draft --records "$folder/records.jsonl" --page "$work/BENCHMARK.md"
 else
   step peers "$touchstone" peers
   step layouts layouts
   step oversubscribed oversubscribed
-  step resets experiment resets
-  step density experiment density
-  step swap experiment swap --swaps 100000
-  step systems experiment systems
-  step chain experiment systems chain
+  step resets "$touchstone" resets
+  step density density
+  step swap "$touchstone" swap --swaps 100000
+  step systems "$touchstone" systems
+  step chain "$touchstone" systems chain
   step counts "$checks" costs --store
   for check in conformance features isolation hostile survival; do
     step "$check" "$checks" "$check" --store
