@@ -8,6 +8,7 @@ use crate::case::{Case, Guests, first_call};
 use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe::{self, Calibration};
 use crate::plan::{Cell, Random, shuffled};
+use crate::record::estimate::PROCESSES;
 use crate::record::{
     CellKey, Comparison, Line, Match, Observations, Refusal, Setup, Sink, Status, worst,
 };
@@ -465,7 +466,9 @@ impl Run<'_> {
                 Task::Cell(cell) => self.done.medians.get(cell).map_or(0, BTreeMap::len),
                 Task::Compare(_) => self.done.clean_processes(task),
             };
-            tally.marked += usize::from(clean < self.job.budget.processes as usize);
+            // As on the page; a run may have planned more.
+            let needed = PROCESSES.min(self.job.budget.processes as usize);
+            tally.marked += usize::from(clean < needed);
         }
     }
 }
