@@ -13,7 +13,7 @@ use touchstone::compare::MARGIN;
 use touchstone::contest::{Contest, Made, contest};
 use touchstone::plan::Budget;
 use touchstone::record::{Comparison, MOST_PROCESSES, Match, Purpose};
-use touchstone::run::{Arguments, Asked, seed, serve_if_worker, shown};
+use touchstone::run::{Arguments, Asked, serve_if_worker, shown};
 use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::{Progress, complain, print};
 use touchstone_report as report;
@@ -73,7 +73,7 @@ impl Bench {
                 vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against]
             }
         };
-        let (stop, seed) = (Stop::default(), seed(self.arguments.seed));
+        let stop = Stop::default();
         let asked = Asked {
             arguments: &self.arguments,
             suite: &suite,
@@ -87,7 +87,7 @@ impl Bench {
                 }
                 Ok(command)
             },
-            pairs: &|of| in_pairs(of, seed, LONGEST, &stop),
+            pairs: &|of, seed, made| in_pairs(of, seed, made, LONGEST, &stop),
         };
         let is_part = asked.prints_records() || self.arguments.selection.shard.is_some();
         anyhow::ensure!(
@@ -162,20 +162,24 @@ impl Bench {
 /// Longest time of a comparison of the overview, but for its first pairs of processes.
 const LONGEST: Duration = Duration::from_secs(6);
 
-/// Makes a comparison as `touchstone compare` does, in about the longest time.
+/// Makes a comparison as `touchstone compare` does, in about the longest time, and adds its pairs
+/// of processes.
 pub(super) fn in_pairs(
     of: &Match,
     seed: u64,
+    pairs: &mut Vec<Comparison>,
     longest: Duration,
     stop: &Stop,
-) -> Result<Vec<Comparison>> {
+) -> Result<()> {
     let side = || Ok(own_side());
     let (of, budget) = (of.clone(), Budget { rounds: 9, ..Budget::full(seed) });
     let (stop, longest, margin) = (stop.clone(), Some(longest), MARGIN);
     let (subject, baseline, processes) = (&side, &side, MOST_PROCESSES);
     let asked = Contest { of, subject, baseline, processes, longest, budget, margin, stop };
     let mut made = Made::default();
-    contest(&asked, |_| (), &mut made).map(|()| made.pairs)
+    let ended = contest(&asked, |_| (), &mut made);
+    pairs.append(&mut made.pairs);
+    ended
 }
 
 pub(super) fn worker() -> Command {

@@ -64,8 +64,7 @@ impl Machine {
         let state = state(&looks, stolen(before, Ticks::now()), load);
 
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
-        let seed = seed(self.seed);
-        let mut job = job(&cases, &engines, seed)?;
+        let mut job = self.job(&cases, &engines)?;
         job.header.state = Some(state);
         let header = job.header.clone();
         if header.tools.commit.ends_with("-dirty") {
@@ -85,7 +84,7 @@ impl Machine {
             engines: &engines,
             guests: &Guests::built,
             worker: &|| Ok(worker()),
-            pairs: &|of| in_pairs(of, seed, COMPARED, &stop),
+            pairs: &|of, seed, made| in_pairs(of, seed, made, COMPARED, &stop),
             limit: LIMIT,
             until: Some(began + LONGEST),
             stop: stop.clone(),
@@ -130,22 +129,23 @@ impl Machine {
         print(&next(&path))?;
         Ok(Ended::Well)
     }
-}
 
-/// The overview, and the noise floor of each engine.
-fn job(cases: &[Case], engines: &[Arc<dyn MeasuredEngine>], seed: u64) -> Result<Job> {
-    let purposes = vec![Purpose::Null, Purpose::Overview];
-    let selection = Selection { overview: true, purposes, ..Selection::default() };
-    let budget = |_| Budget { name: "machine".to_owned(), extra: 0, ..Budget::quick(seed) };
-    let (mut guests, rows) = (Guests::built(), default_rows());
-    let mut job = Job::new(cases, engines, &mut guests, &rows, &selection, budget, false)?;
-    let of_cells = job.cells.iter().map(|cell| (cell.key.case.clone(), cell.key.guest.clone()));
-    let compared = job.compares.iter().map(|own| &own.of).chain(&job.contests);
-    let compared = compared.map(|of| (of.case.clone(), of.guest.clone()));
-    let used: BTreeSet<(String, String)> = of_cells.chain(compared).collect();
-    let is_used = |case: &str, guest: &str| used.contains(&(case.to_owned(), guest.to_owned()));
-    job.header.works.retain(|work| is_used(&work.case, &work.guest));
-    Ok(job)
+    /// The overview, and the noise floor of each engine.
+    fn job(&self, cases: &[Case], engines: &[Arc<dyn MeasuredEngine>]) -> Result<Job> {
+        let purposes = vec![Purpose::Null, Purpose::Overview];
+        let selection = Selection { overview: true, purposes, ..Selection::default() };
+        let budget =
+            |_| Budget { name: "machine".to_owned(), extra: 0, ..Budget::quick(seed(self.seed)) };
+        let (mut guests, rows) = (Guests::built(), default_rows());
+        let mut job = Job::new(cases, engines, &mut guests, &rows, &selection, budget, false)?;
+        let of_cells = job.cells.iter().map(|cell| (cell.key.case.clone(), cell.key.guest.clone()));
+        let compared = job.compares.iter().map(|own| &own.of).chain(&job.contests);
+        let compared = compared.map(|of| (of.case.clone(), of.guest.clone()));
+        let used: BTreeSet<(String, String)> = of_cells.chain(compared).collect();
+        let is_used = |case: &str, guest: &str| used.contains(&(case.to_owned(), guest.to_owned()));
+        job.header.works.retain(|work| is_used(&work.case, &work.guest));
+        Ok(job)
+    }
 }
 
 fn table(rows: &[(String, Judged)]) -> String {

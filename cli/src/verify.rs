@@ -14,9 +14,8 @@ use touchstone::terminal::print;
 ///
 /// A file has to be whole and unchanged since it was written, of a commit and of guests of this
 /// project, with outputs that were compared, and with executors that do not differ from themselves.
-/// Two files of one machine have to agree. A file in a folder
-/// `machines` has to lie at <machine>/<date>.jsonl.zst. The end line finds damage, it is no
-/// signature.
+/// Two files of one machine have to agree. A file in a folder `machines` has to lie at
+/// <machine>/<date>.jsonl.zst. The end line finds damage, it is no signature.
 ///
 /// Exits with 1 if a file is refused.
 #[derive(Debug, clap::Args)]

@@ -110,14 +110,16 @@ pub fn of_values(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { median, interval, marked: false, modes: modes(&sorted) })
 }
 
-/// An estimate of one build, with what other builds of the same source gave. Its interval covers
-/// that of the build and Student's interval over all builds; the median stays that of the build.
-pub fn over_builds(of_build: Estimate, others: &[f64]) -> Estimate {
-    let medians: Vec<f64> =
-        std::iter::once(of_build.median).chain(others.iter().copied()).collect();
-    let Some(over) = of_values(&medians).and_then(|over| over.interval) else { return of_build };
+/// The estimate of one build with an interval that also covers the medians of other builds of the
+/// same source, and Student's interval over all. Marked if one of them is.
+pub fn over_builds(of_build: Estimate, others: &[Estimate]) -> Estimate {
+    let all = || std::iter::once(&of_build).chain(others);
+    let medians = sorted(&all().map(|build| build.median).collect::<Vec<f64>>());
+    let over = of_values(&medians).and_then(|over| over.interval);
+    let (Some(over), [least, .., most]) = (over, &*medians) else { return of_build };
     let (low, high) = of_build.ends();
-    Estimate { interval: Some((low.min(over.0), high.max(over.1))), ..of_build }
+    let interval = Some((low.min(over.0).min(*least), high.max(over.1).max(*most)));
+    Estimate { interval, marked: all().any(|build| build.marked), ..of_build }
 }
 
 /// Mean and standard deviation of the logarithms of at least two values.
@@ -415,12 +417,19 @@ mod tests {
         let own = of_values(&[9.9, 10.0, 10.1]).unwrap();
         assert_eq!(over_builds(own, &[]), own);
         // Two builds have no interval.
-        assert_eq!(over_builds(own, &[12.0]), own);
-        let wide = over_builds(own, &[11.0, 9.0, 10.5]);
+        assert_eq!(over_builds(own, &[Estimate::exact(12.0)]), own);
+        let over = |others: &[f64]| {
+            over_builds(own, &others.iter().copied().map(Estimate::exact).collect::<Vec<_>>())
+        };
+        let wide = over(&[11.0, 9.0, 10.5]);
         let (low, high) = wide.ends();
         assert!(wide.median == 10.0 && low < 9.0 && high > 11.0, "{wide:?}");
-        let alike = over_builds(own, &[10.0, 10.0, 10.0]);
-        assert_eq!(alike.ends(), own.ends());
+        assert_eq!(over(&[10.0; 3]).ends(), own.ends());
+        // Student's interval of many builds is narrower than their range.
+        let (low, high) = over(&[[10.0; 9].as_slice(), &[9.0, 11.0]].concat()).ends();
+        assert_eq!((low, high), (9.0, 11.0));
+        let marked = Estimate { marked: true, ..own };
+        assert!(over_builds(own, &[own, marked]).marked && !over_builds(own, &[own, own]).marked);
     }
 
     #[test]

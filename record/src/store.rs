@@ -79,6 +79,12 @@ impl Loaded {
         (!is_whole).then(|| above.end())
     }
 
+    /// The runs that are whole, indexed.
+    pub fn whole(self) -> Vec<Book> {
+        let runs = self.runs.into_iter().zip(self.seen).filter(|(_, (_, is_whole))| *is_whole);
+        runs.map(|((header, lines), _)| Book::of(header, lines)).collect()
+    }
+
     /// The newest run, indexed. `None` if there is none.
     pub fn newest(mut self) -> Option<Book> {
         self.runs.pop().map(|(header, lines)| Book::of(header, lines))

@@ -16,9 +16,6 @@ const MOST_CORES: usize = 1 << 16;
 const NULLS_PER_MISS: usize = 10;
 /// Two runs of one machine agree if their intervals overlap, or their ratios differ by less.
 const AGREE: f64 = 1.25;
-/// Stands for the state of a machine that nobody examined.
-const UNKNOWN: State =
-    State { clean: 0.0, prevailing: 0.0, slowdown: 1.0, steal: None, load: None };
 /// Longest quotation in a message, characters.
 const QUOTED: usize = 60;
 
@@ -100,6 +97,10 @@ pub fn verify(content: &[u8], place: Option<&str>, project: &dyn Project) -> Res
     self::header(&header, place, project)?;
     outputs(&header, &lines)?;
     let book = Book::of(header, lines);
+    // A run of `touchstone peers` examines no machine.
+    if book.header.state.is_none() && has_overview(&book) {
+        return Err(Fault::Missing("state of the machine"));
+    }
     nulls(&book)?;
     headlines(&book).next().map(|_| ()).ok_or(Fault::Missing("comparison of the headlines"))?;
     Ok(book)
@@ -112,7 +113,8 @@ pub fn verify(content: &[u8], place: Option<&str>, project: &dyn Project) -> Res
 /// The first comparison that differs.
 pub fn agree(one: &Book, other: &Book) -> Result<(), Fault> {
     for (of, judged) in headlines(one) {
-        let Some((_, second)) = headlines(other).find(|(own, _)| *own == of) else { continue };
+        let is_same = |own: &Match| Match { purpose: of.purpose, ..own.clone() } == *of;
+        let Some((_, second)) = headlines(other).find(|(own, _)| is_same(own)) else { continue };
         let (a, b) = (judged.ratio, second.ratio);
         let (first, then) = (a.ends(), b.ends());
         let is_apart = first.1 < then.0 || then.1 < first.0;
@@ -123,15 +125,16 @@ pub fn agree(one: &Book, other: &Book) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The comparisons that every machine makes, with their ratios. A run of `touchstone peers` has
-/// some of them among others.
+/// The comparisons of the overview with their ratios; those of a run of `touchstone peers`, which
+/// has some of them among others.
 pub fn headlines(book: &Book) -> impl Iterator<Item = (&Match, Judged)> {
-    let is_overview = |of: &Match| of.purpose == Purpose::Overview;
-    let of_peers = |of: &Match| of.purpose == Purpose::Peers && !is_null(of);
-    let is_machine = book.comparisons.keys().any(is_overview);
-    let is_headline = move |of: &Match| if is_machine { is_overview(of) } else { of_peers(of) };
-    let own = book.comparisons.iter().filter(move |(of, _)| is_headline(of));
+    let purpose = if has_overview(book) { Purpose::Overview } else { Purpose::Peers };
+    let own = book.comparisons.iter().filter(move |(of, _)| of.purpose == purpose && !is_null(of));
     own.filter_map(|(of, pairs)| Some((of, judge(pairs, MARGIN)?)))
+}
+
+fn has_overview(book: &Book) -> bool {
+    book.comparisons.keys().any(|of| of.purpose == Purpose::Overview)
 }
 
 /// `true` for an executor against itself.
@@ -186,9 +189,8 @@ fn header(own: &Header, place: Option<&str>, project: &dyn Project) -> Result<()
         let digits = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
         parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(digits)
     };
-    // A run of `touchstone peers` examines no machine.
-    let State { clean, prevailing, slowdown, steal, load } = state.unwrap_or(UNKNOWN);
     let is_percent = |own: f64| (0.0..=100.0).contains(&own);
+    let of_state = |check: &dyn Fn(State) -> bool| state.is_none_or(check);
     for (name, is_right) in [
         ("schema", *schema == SCHEMA),
         ("started_at", is_date(own.date())),
@@ -196,11 +198,11 @@ fn header(own: &Header, place: Option<&str>, project: &dyn Project) -> Result<()
         ("architecture", !machine.architecture.is_empty()),
         ("cores", (1..=MOST_CORES).contains(&machine.cores)),
         ("memory_kib", machine.memory_kib > 0),
-        ("clean", is_percent(clean)),
-        ("prevailing", is_percent(prevailing)),
-        ("slowdown", (1.0..1000.0).contains(&slowdown)),
-        ("steal", steal.is_none_or(is_percent)),
-        ("load", load.is_none_or(|load| (0.0..1e6).contains(&load))),
+        ("clean", of_state(&|own| is_percent(own.clean))),
+        ("prevailing", of_state(&|own| is_percent(own.prevailing))),
+        ("slowdown", of_state(&|own| (1.0..1000.0).contains(&own.slowdown))),
+        ("steal", of_state(&|own| own.steal.is_none_or(is_percent))),
+        ("load", of_state(&|own| own.load.is_none_or(|load| (0.0..1e6).contains(&load)))),
     ] {
         if !is_right {
             return Err(Fault::Header(name));
@@ -451,6 +453,7 @@ mod tests {
             (change(&|own| own.tools.commit += "-dirty"), "the commit"),
             (change(&|own| own.machine.cores = 3), "the machine's id"),
             (change(&|own| own.machine.cores = 0), "impossible value of 'cores'"),
+            (change(&|own| own.state = None), "there is no state"),
             (change(&|own| own.state.as_mut().unwrap().clean = 101.0), "of 'clean'"),
             (change(&|own| own.started_at = "../../etc".to_owned()), "of 'started_at'"),
             (change(&|own| own.works[0].guest_sha256 = "0".repeat(64)), "the digest 000"),
@@ -520,5 +523,13 @@ mod tests {
         let (one, like, other) = (run(0.02).unwrap(), run(0.0215).unwrap(), run(0.03).unwrap());
         assert_eq!(agree(&one, &like), Ok(()));
         assert!(matches!(agree(&one, &other), Err(Fault::Disagree { .. })));
+        // Whatever made them.
+        let nulls = (0..4).flat_map(|n| pairs(Purpose::Null, &format!("engine{n}"), 1.0));
+        let of_peers = |ratio| {
+            let lines = nulls.clone().chain(pairs(Purpose::Peers, "own", ratio));
+            check(&written(&head(), &lines.collect::<Vec<_>>())).unwrap()
+        };
+        assert_eq!(agree(&of_peers(0.0215), &one), Ok(()));
+        assert!(matches!(agree(&of_peers(0.03), &one), Err(Fault::Disagree { .. })));
     }
 }

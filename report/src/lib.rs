@@ -32,7 +32,7 @@ use machines::Machine;
 use matrix::Matrix;
 use pages::{Pages, Part};
 use rank::Noise;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tables::Tables;
 use touchstone_record::files::{self, FilePath};
@@ -200,13 +200,16 @@ impl Records {
                 books.extend(beside(file)?.newest().map(|book| (file.to_owned(), book)));
             }
         }
-        let mut layouts: Vec<Book> = beside(LAYOUTS)?
-            .runs
-            .into_iter()
-            .map(|(header, lines)| Book::of(header, lines))
-            .collect();
-        let build = |own: &Book| (own.header.machine.id.clone(), own.header.tools.commit.clone());
-        layouts.retain(|own| books.get(PEERS).map(build) == Some(build(own)));
+        let mut layouts = beside(LAYOUTS)?.whole();
+        let mut binaries = BTreeSet::new();
+        layouts.retain(|own| {
+            let Some(peers) = books.get(PEERS) else { return false };
+            let (own, peers) = (&own.header, &peers.header);
+            binaries.insert(peers.tools.binary.clone());
+            let is_like =
+                own.machine.id == peers.machine.id && own.tools.commit == peers.tools.commit;
+            is_like && binaries.insert(own.tools.binary.clone())
+        });
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             match skipped.first().and_then(|(_, lines)| lines.first()) {

@@ -5,13 +5,13 @@ use std::path::Path;
 use touchstone_record::compare::Judged;
 use touchstone_record::files::{FilePath, read_whole};
 use touchstone_record::verify::{Project, headlines, verify};
-use touchstone_record::{Book, Contender, Header, Match, Purpose, State};
+use touchstone_record::{Book, Contender, Estimate, Header, Match, Purpose, State};
 
 /// A machine with its ratios.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) header: Header,
-    pub(crate) ratios: BTreeMap<Call, Judged>,
+    ratios: BTreeMap<Call, Judged>,
 }
 
 /// Two executors that make a call.
@@ -31,6 +31,11 @@ impl Call {
 }
 
 impl Machine {
+    /// How many times the subject's time the baseline takes, as at the head of the page.
+    pub(crate) fn ratio(&self, call: &Call) -> Option<Estimate> {
+        Some(Estimate::known(1.0).over(self.ratios.get(call)?.ratio))
+    }
+
     /// The state beside its ratios.
     pub(crate) fn state(&self) -> String {
         self.header.state.as_ref().map_or_else(|| "not examined".to_owned(), State::words)
@@ -87,6 +92,17 @@ pub(crate) fn machines(peers: Option<&Book>, books: &[Book]) -> Vec<Machine> {
         (!ratios.is_empty()).then(|| Machine { header: book.header.clone(), ratios })
     };
     peers.into_iter().chain(books).filter_map(machine).collect()
+}
+
+/// The smallest and the largest median of a ratio.
+pub(crate) fn spread<'a>(
+    machines: impl IntoIterator<Item = &'a Machine>,
+    call: &Call,
+) -> Option<(f64, f64)> {
+    let ratios = machines.into_iter().filter_map(|machine| machine.ratio(call));
+    let medians: Vec<f64> = ratios.map(|ratio| ratio.median).collect();
+    let (least, most) = (medians.iter().copied().reduce(f64::min), medians.iter().copied());
+    least.zip(most.reduce(f64::max))
 }
 
 /// All calls that some machine made.

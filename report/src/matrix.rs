@@ -103,6 +103,12 @@ impl<'a> Matrix<'a> {
         (cells, marked, marked as f64 / cells.max(1) as f64)
     }
 
+    /// The fewest and the most processes that timed a cell.
+    pub(super) fn processes(&self) -> Option<(usize, usize)> {
+        let all = self.calls.keys().map(|cell| self.book.samples(cell, Metric::Call).len());
+        all.clone().min().zip(all.max())
+    }
+
     /// How many cells have processes of two modes.
     pub(super) fn two_modes(&self) -> usize {
         self.calls.values().filter(|call| call.modes.is_some()).count()

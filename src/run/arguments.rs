@@ -2,11 +2,11 @@
 
 use super::job::Selection;
 use super::resume::{go_on, goes_on, going_on, starting_again};
-use super::{Came, FromWorker, Host, Job, Observer, ToWorker, run, serve};
+use super::{Came, FromWorker, Host, Job, Observer, Pairs, ToWorker, run, serve};
 use crate::case::{Case, Suite};
 use crate::files::FilePath;
 use crate::plan::{Budget, Filter, default_rows};
-use crate::record::{self, Comparison, Match, Purpose, RecordFile, Stream};
+use crate::record::{self, Purpose, RecordFile, Stream};
 use crate::supervise::{Parent, Stop};
 use anyhow::{Context, Result, ensure};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -89,8 +89,7 @@ pub struct Asked<'a> {
     pub exact: bool,
     /// Makes the command that starts a worker; see [`serve_if_worker`].
     pub worker: &'a dyn Fn() -> Result<Command>,
-    /// Makes a comparison in pairs of fresh processes.
-    pub pairs: &'a dyn Fn(&Match) -> Result<Vec<Comparison>>,
+    pub pairs: Pairs<'a>,
 }
 
 /// Serves and returns `true` if this process was started as a worker.

@@ -20,7 +20,7 @@ pub use arguments::{
     watch_for_ctrl_c,
 };
 pub use job::{Came, Job, Selection, Tally};
-pub use passes::{Host, Observer, no_pairs, run};
+pub use passes::{Host, Observer, Pairs, no_pairs, run};
 pub(crate) use perform::setup;
 pub use perform::{Performer, perform_side};
 pub use provenance::{Clone as ThisClone, digest_of, header, machine, now, tools};

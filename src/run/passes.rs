@@ -35,8 +35,7 @@ pub struct Host<'a> {
     pub guests: &'a dyn Fn() -> Guests,
     /// Makes the command that starts a worker, which must call [`super::serve`].
     pub worker: &'a dyn Fn() -> Result<Command>,
-    /// Makes a comparison in pairs of fresh processes.
-    pub pairs: &'a dyn Fn(&Match) -> Result<Vec<Comparison>>,
+    pub pairs: Pairs<'a>,
     /// Longest time of a task, compilation included.
     pub limit: Duration,
     /// After this time, nothing is measured a second time. The first pass is always made.
@@ -45,8 +44,12 @@ pub struct Host<'a> {
     pub stop: Stop,
 }
 
-/// For runs without comparisons in pairs of processes.
-pub fn no_pairs(of: &Match) -> Result<Vec<Comparison>> {
+/// Makes a comparison in pairs of fresh processes, in the order of a seed, and adds the pairs, also
+/// those before a failure.
+pub type Pairs<'a> = &'a dyn Fn(&Match, u64, &mut Vec<Comparison>) -> Result<()>;
+
+/// Fails: for runs that have no comparison in pairs of processes.
+pub fn no_pairs(of: &Match, _: u64, _: &mut Vec<Comparison>) -> Result<()> {
     bail!("nothing here makes pairs of processes for {}", of.name())
 }
 
@@ -209,21 +212,18 @@ impl Run<'_> {
                 continue;
             }
             self.observer.begins(&of.name());
-            let made = (self.host.pairs)(of);
+            let mut made = Vec::new();
+            let ended = (self.host.pairs)(of, self.job.budget.seed, &mut made);
             if self.host.stop.asked() {
                 break;
             }
-            match made {
-                Ok(pairs) => {
-                    let lines: Vec<Line> =
-                        pairs.into_iter().map(|pair| Line::Comparison(Box::new(pair))).collect();
-                    self.sink.append_all(&lines)?;
-                    lines.iter().for_each(|line| self.done.take(line));
-                }
-                Err(error) => {
-                    self.observer.says(&format!("{} failed: {error:#}", of.name()));
-                    self.broken.insert(task, Status::Failed);
-                }
+            let lines: Vec<Line> =
+                made.into_iter().map(|pair| Line::Comparison(Box::new(pair))).collect();
+            self.sink.append_all(&lines)?;
+            lines.iter().for_each(|line| self.done.take(line));
+            if let Err(error) = ended {
+                self.observer.says(&format!("{} failed: {error:#}", of.name()));
+                self.broken.insert(task, Status::Failed);
             }
         }
         Ok(())

@@ -503,16 +503,19 @@ fn comparisons_in_pairs_belong_to_the_run() {
     let contests = [Purpose::Overview, Purpose::Peers]
         .map(|purpose| compare_cells(purpose, here.clone(), there.clone()).of);
     let asked = AtomicI64::new(0);
-    let pairs = |of: &Match| {
+    let seeds = Mutex::new(BTreeSet::new());
+    let pairs = |of: &Match, seed: u64, made: &mut Vec<Comparison>| {
         asked.fetch_add(1, Ordering::Relaxed);
-        anyhow::ensure!(of.purpose == Purpose::Overview, "no process could be started");
+        seeds.lock().unwrap().insert(seed);
         let pair = |process| Comparison {
             of: of.clone(),
             process,
             rounds: vec![(1.0, 2.0); 9],
             noisy: Vec::new(),
         };
-        Ok((0..3).map(pair).collect())
+        made.extend((0..3).map(pair));
+        anyhow::ensure!(of.purpose == Purpose::Overview, "the fourth process died");
+        Ok(())
     };
     let engines = engines([&one, &other]);
     let job = || Job { contests: contests.to_vec(), ..place.job(&engines) };
@@ -521,13 +524,22 @@ fn comparisons_in_pairs_belong_to_the_run() {
     let tally = came.comparisons;
     assert_eq!((tally.measured, tally.failed, tally.marked), (1, 1, 0));
     assert_eq!(asked.load(Ordering::Relaxed), 2);
+    // The pairs before a failure are kept. The order is that of the header's seed.
     let of_pairs = lines.iter().filter(|line| matches!(line, Line::Comparison(_))).count();
-    assert_eq!(of_pairs, 3);
+    assert_eq!(of_pairs, 6);
+    assert_eq!(seeds.into_inner().unwrap(), BTreeSet::from([job().header.sampling.seed]));
 
     // A run that goes on makes only what it has not.
     let mut again = job();
-    lines.iter().for_each(|line| again.done.take(line));
+    let first = |line: &&Line| !matches!(line, Line::Comparison(own) if own.of == contests[1]);
+    lines.iter().filter(first).for_each(|line| again.done.take(line));
     again.done.begun = true;
+    let pairs = |of: &Match, _: u64, _: &mut Vec<Comparison>| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        anyhow::ensure!(of.purpose == Purpose::Overview, "no process could be started");
+        Ok(())
+    };
     let came = place.run_with(&pairs, &engines, again, (&mut lines, &mut told)).unwrap();
-    assert_eq!((came.comparisons.measured, asked.load(Ordering::Relaxed)), (1, 3));
+    let tally = came.comparisons;
+    assert_eq!((tally.measured, tally.failed, asked.load(Ordering::Relaxed)), (1, 1, 3));
 }

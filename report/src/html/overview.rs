@@ -106,15 +106,15 @@ pub(super) fn machines(matrix: &Matrix<'_>) -> String {
     let heads: String = heads.collect();
     let row = |call: &Call| {
         let cells = machines.iter().map(|machine| {
-            let ratio = machine.ratios.get(call).map(|own| ratio_with_interval(&own.ratio));
+            let ratio = machine.ratio(call).as_ref().map(ratio_with_interval);
             format!("<td class=\"number\">{}</td>", html(ratio.as_deref().unwrap_or("–")))
         });
         let Call { subject, baseline, case, .. } = call;
         let call = format!("{case}, {}", count(subject.threads, "thread"));
         format!(
             "<tr><th scope=\"row\">{} / {}<div class=\"note\">{}</div></th>{}</tr>\n",
-            breakable(&subject.to_string()),
             breakable(&baseline.to_string()),
+            breakable(&subject.to_string()),
             html(&call),
             cells.collect::<String>()
         )
@@ -122,10 +122,10 @@ pub(super) fn machines(matrix: &Matrix<'_>) -> String {
     let rows: String = machines::calls(machines).into_iter().map(row).collect();
     format!(
         "<section aria-labelledby=\"machines\">\n<h2 id=\"machines\">Machines</h2>\n<p>The ratios of \
-         the headlines on several machines: times slower than the baseline, timed in turns on one \
-         machine. A ratio never spans two machines.</p>\n<div class=\"scroll\" role=\"region\" \
+         the headlines on several machines: how many times slower the first executor is than the \
+         second, timed in turns on one machine. A ratio never spans two machines.</p>\n<div class=\"scroll\" role=\"region\" \
          aria-label=\"Ratios of machines\" tabindex=\"0\">\n<table aria-label=\"Ratios of machines\">\n\
-         <thead><tr><th scope=\"col\">Subject / baseline</th>{heads}</tr></thead>\n<tbody>\n{rows}\
+         <thead><tr><th scope=\"col\">Executors, call</th>{heads}</tr></thead>\n<tbody>\n{rows}\
          </tbody>\n</table>\n</div>\n</section>\n"
     )
 }

@@ -62,7 +62,7 @@ pub(crate) fn section(records: &Records) -> String {
         Some(peers) if !rows.is_empty() => format!(
             "### Executors against their peers\n\nMeasured by `make peers`, commit {}. An executor \
              \"after\" a case makes its calls after one call of that case on the same instance. \
-             {}\n\n{}",
+             These intervals are of one build. {}\n\n{}",
             code(&peers.header.tools.commit),
             summary(&rows),
             tables(&rows)

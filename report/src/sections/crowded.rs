@@ -41,13 +41,13 @@ pub(super) fn section(matrix: &Matrix<'_>) -> String {
     if tables.is_empty() {
         return tables;
     }
-    let Header { machine, tools, .. } = &book.header;
+    let Header { machine, tools, sampling, .. } = &book.header;
     format!(
         "## More threads than processors\n\n*Oversubscribed*: {} are pinned to {}, and threads on one \
          processor take turns. The time of a call contains the turns of the others, so its median \
          says nothing about a single call. With perfect sharing (1.00), all threads together make \
          as many calls as one thread on each processor. A thread that spins while another one holds \
-         a lock wastes its turn. Machine: {}, {}, Linux {}; commit {}.\n\n{tables}",
+         a lock wastes its turn. Machine: {}, {}, Linux {}; commit {}, sampling {}.\n\n{tables}",
         joined(
             cells
                 .iter()
@@ -62,5 +62,6 @@ pub(super) fn section(matrix: &Matrix<'_>) -> String {
         count(machine.cores, "processor"),
         markdown(&machine.kernel),
         code(&tools.commit),
+        code(&sampling.name),
     )
 }

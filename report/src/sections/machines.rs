@@ -1,7 +1,7 @@
 //! The same ratios on other machines.
 
 use crate::Records;
-use crate::machines::{Call, Machine, calls};
+use crate::machines::{Call, Machine, calls, spread};
 use crate::markdown::{Table, code, markdown};
 use crate::units::{self, count, ratio_with_interval};
 
@@ -9,8 +9,8 @@ use crate::units::{self, count, ratio_with_interval};
 pub(crate) fn section(records: &Records) -> String {
     let text = "## Machines\n\n\
                 A ratio never spans two machines: subject and baseline were timed in turns on one. \
-                The ratio is the subject's time over the baseline's: times slower than the baseline, with \
-                its 95 % interval. The page ranks no machine. `touchstone machine` adds one.\n\n";
+                A ratio says how many times slower the first executor is than the second, with its \
+                95 % interval. The page ranks no machine. `touchstone machine` adds one.\n\n";
     let machines = &records.machines;
     if machines.is_empty() {
         return format!("{text}There are no files of machines yet.\n\n");
@@ -35,12 +35,14 @@ pub(crate) fn section(records: &Records) -> String {
         );
     }
     let heads = letters.iter().cloned().chain(["Spread".to_owned()]);
-    let mut ratios = Table::new("Subject, baseline, call", heads);
+    let mut ratios = Table::new("Executors, call", heads);
     for call in calls(machines) {
-        let own = |machine: &Machine| machine.ratios.get(call).map(|own| own.ratio);
-        let all: Vec<_> = machines.iter().map(own).collect();
-        let cells = all.iter().map(|ratio| ratio.as_ref().map(ratio_with_interval));
-        ratios.row(name(call), cells.chain([spread(all.iter().flatten().map(|own| own.median))]));
+        let cell = |machine: &Machine| machine.ratio(call).as_ref().map(ratio_with_interval);
+        let several = machines.iter().filter_map(|machine| machine.ratio(call)).count() > 1;
+        let ends = spread(machines, call).filter(|_| several);
+        let ends =
+            ends.map(|(low, high)| format!("{} – {}", units::factor(low), units::factor(high)));
+        ratios.row(name(call), machines.iter().map(cell).chain([ends]));
     }
     format!(
         "{text}{}{}{}\n\n",
@@ -56,19 +58,11 @@ fn name(call: &Call) -> String {
         1 => String::new(),
         several => format!(", {}", count(several, "thread")),
     };
-    format!("{} / {}, {} on {}{threads}", code(subject), code(baseline), code(case), code(guest))
+    format!("{} / {}, {} on {}{threads}", code(baseline), code(subject), code(case), code(guest))
 }
 
 /// `A`, `B`, …, `Z`, `A1`, ….
 fn letter(place: usize) -> String {
     let letter = char::from(b'A' + (place % 26) as u8);
     if place < 26 { letter.to_string() } else { format!("{letter}{}", place / 26) }
-}
-
-fn spread(medians: impl Iterator<Item = f64> + Clone) -> Option<String> {
-    if medians.clone().count() < 2 {
-        return None;
-    }
-    let (low, high) = (medians.clone().fold(f64::INFINITY, f64::min), medians.fold(0.0, f64::max));
-    Some(format!("{} – {}", units::factor(low), units::factor(high)))
 }

@@ -1,16 +1,17 @@
 //! Where a strategy of the runtime's own is faster than the advised one of Touchstone's.
 
+use super::verdict::{compared, of_builds};
 use crate::Content;
 use crate::markdown::{code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Part;
 use crate::races::{self, CALL, ratio};
-use crate::rank::{fastest, ties};
-use crate::units::{median, page_size, prose_list};
+use crate::rank::fastest;
+use crate::units::{self, median, page_size, prose_list};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_record::compare::Verdict;
-use touchstone_record::{Experiment, Place, PointBook};
+use touchstone_record::{Experiment, Place, PointBook, Purpose};
 
 /// A list of the cases, each with its numbers; empty where there is none.
 pub(super) fn cases(content: &Content<'_>) -> String {
@@ -40,24 +41,16 @@ pub(super) fn cases(content: &Content<'_>) -> String {
             lines.push(format!("Calls that write pages: {link}"));
         }
     }
-    let mut tied: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-    for pick in picks {
-        let (faster, ties) = works(content, pick);
-        lines.extend(faster);
-        if !ties.is_empty() {
-            tied.entry(ties).or_default().push(code(pick));
-        }
-    }
-    lines.extend(tied.into_iter().map(|(calls, picks)| {
-        format!("No difference to {}: {}.", prose_list(&picks), calls.join("; "))
-    }));
+    let (faster, undecided): (Vec<_>, Vec<_>) =
+        picks.into_iter().map(|pick| works(content, pick)).unzip();
+    lines.extend(faster.into_iter().chain(undecided).flatten());
     if lines.is_empty() {
         return String::new();
     }
     let lines: String = lines.into_iter().map(|line| format!("- {}\n", line.trim())).collect();
     format!(
-        "The runtime's own strategies are faster than Touchstone's picks here, or tie with them:\
-         \n\n{lines}\n"
+        "The runtime's own strategies are faster than Touchstone's picks here. \"Undecided\": the \
+         interval of the ratio, the runtime's time over the pick's, holds 1.\n\n{lines}\n"
     )
 }
 
@@ -116,28 +109,30 @@ fn resets(
     }
 }
 
-/// The calls of the tables of real work that a strategy of the runtime's own is faster at, beyond
-/// both intervals, a sentence each; and those where the intervals overlap.
+/// The calls of the tables of real work that a strategy of the runtime's own is faster at, and
+/// those where the interval of the ratio holds 1, a sentence each. Ratios in turns come before
+/// those of cells.
 fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Vec<String>) {
     let matrix = content.matrix;
     let is_own = |other: &Executor| other.engine == pick.engine && matrix.is_native(other);
-    let (mut faster, mut tied) = (Vec::new(), Vec::new());
+    let (mut faster, mut undecided) = (Vec::new(), Vec::new());
     for group in &content.pages.work {
         for row in &group.rows {
             let work = Work::from(row);
             let Some((own, time)) = fastest(matrix, &work, is_own) else { continue };
             let Some(picks) = matrix.time(pick, &work, 1) else { continue };
             let call = format!("{} ({})", markdown(&row.label), markdown(&group.title));
-            let is_faster = time.median <= picks.median;
-            let (quick, slow) = if is_faster { (time, picks) } else { (picks, time) };
-            if ties(quick, slow, None) {
-                tied.push(call);
-            } else if is_faster {
-                let (own, pick) = (code(own), code(pick));
-                let (time, picks) = (median(&time), median(&picks));
-                faster.push(format!("{own} against {pick}: {call} ({time} against {picks})."));
+            let of = compared(Purpose::Peers, &work, 1, [pick, own]);
+            let in_turns = of_builds(matrix, &of).map(|pair| pair.ratio);
+            let ratio = in_turns.unwrap_or_else(|| time.over(picks));
+            let (low, high) = ratio.ends();
+            let text = units::factor_with_interval(&ratio);
+            if high < 1.0 {
+                faster.push(format!("{} against {}: {call} {text}.", code(own), code(pick)));
+            } else if low <= 1.0 && ratio.interval.is_some() {
+                undecided.push(format!("Undecided for {}: {call} {text}.", code(pick)));
             }
         }
     }
-    (faster, tied)
+    (faster, undecided)
 }

@@ -2,8 +2,9 @@
 
 use crate::Content;
 use crate::experiment::Row;
+use crate::machines::Call;
 use crate::markdown::{Table, below, code, markdown};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Work};
 use crate::pages::{Finding, Measured};
 use crate::units::{self, MARK, TWO_MODES, count, percent};
 use std::collections::BTreeMap;
@@ -17,11 +18,16 @@ const MOST: usize = 5;
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
-    let mut text = String::from(
+    let processes = match matrix.processes() {
+        Some((fewest, most)) if fewest < most => format!("{fewest} to {most} processes"),
+        Some((all, _)) => count(all, "process"),
+        None => "processes".to_owned(),
+    };
+    let mut text = format!(
         "# Benchmark\n\nThis page compares WebAssembly executors: which runtime and which strategy \
          give a clean instance for each call, and at what price. Ratios say how many times slower \
          a time is than the baseline: 1.00 is the baseline, lower is better. A time is a median \
-         with its 95 % interval over processes, [low – high].\n\n",
+         with its 95 % interval over {processes}, [low – high].\n\n",
     );
     let header = &matrix.book.header;
     let (cells, marked, share) = matrix.counts();
@@ -89,7 +95,22 @@ pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
     let text = text.replace("{subject}", &units::brief(&subject));
     let text = text.replace("{baseline}", &units::brief(&baseline));
     let text = text.replace("{interval}", &interval);
+    let text = text.replace("{machines}", &on_others(matrix, of).unwrap_or_default());
     Some(text.replace("{ratio}", &units::with_marks(units::factor(ratio.median), &ratio)))
+}
+
+/// The ratio on the other machines of the records, as a sentence with a space before it.
+fn on_others(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
+    let (work, side) =
+        (of.call.as_ref()?, |own: &Executor| Contender::new(own.clone(), of.threads));
+    let (subject, baseline) = (side(&of.subject), side(of.baseline.as_ref()?));
+    let call = Call { subject, baseline, case: work.case.clone(), guest: work.guest.clone() };
+    let here = &matrix.book.header.machine.id;
+    let others = matrix.records.machines.iter().filter(|own| own.header.machine.id != *here);
+    let all = others.filter_map(|machine| machine.ratio(&call));
+    let all: Vec<String> = all.map(|ratio| units::factor(ratio.median)).collect();
+    let list = units::prose_list(&all);
+    (!all.is_empty()).then(|| format!(" [Other machines](benchmark/machines.md#machines): {list}."))
 }
 
 /// Two times in ns, and how many times the subject's time the baseline takes.
@@ -102,6 +123,12 @@ pub(super) struct Pair {
 }
 
 impl Pair {
+    /// `true` if a side has two modes and the ratio has not.
+    fn changes_at_once(&self) -> bool {
+        let sides = self.subject.modes.or(self.baseline.modes);
+        sides.is_some() && self.ratio.modes.is_none()
+    }
+
     fn of(subject: Estimate, baseline: Estimate, source: &str) -> Self {
         Self { subject, baseline, ratio: baseline.over(subject), source: source.to_owned() }
     }
@@ -126,9 +153,11 @@ fn fastest<'a>(matrix: &Matrix<'_>, of: &'a Finding) -> Option<(Pair, Option<&'a
     if of.deadline {
         return best(&|baseline| with_deadline(matrix, of, baseline));
     }
-    let in_turns = |book: &Book, purpose| best(&|baseline| in_turns(book, purpose, of, baseline));
-    in_turns(matrix.book, Purpose::Overview)
-        .or_else(|| best(&|baseline| of_builds(matrix, of, baseline)))
+    let compared = |purpose, baseline: &Executor| {
+        Some(compared(purpose, of.call.as_ref()?, of.threads, [&of.subject, baseline]))
+    };
+    best(&|baseline| in_turns(matrix.book, &compared(Purpose::Overview, baseline)?))
+        .or_else(|| best(&|baseline| of_builds(matrix, &compared(Purpose::Peers, baseline)?)))
         .or_else(|| best(&|baseline| of_cells(matrix, of, baseline)))
 }
 
@@ -144,12 +173,12 @@ fn of_cells(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pa
     Some(Pair::of(time(&of.subject)?, time(baseline)?, "cells"))
 }
 
-/// From the comparison of both with peers, and those of other builds.
-fn of_builds(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
-    let by = |book| in_turns(book, Purpose::Peers, of, baseline);
+/// From a comparison with peers, and those of other builds.
+pub(super) fn of_builds(matrix: &Matrix<'_>, of: &Match) -> Option<Pair> {
+    let by = |book| in_turns(book, of);
     let pair = by(matrix.records.peers()?)?;
-    let others: Vec<f64> =
-        matrix.records.layouts.iter().filter_map(by).map(|pair| pair.ratio.median).collect();
+    let others: Vec<Estimate> =
+        matrix.records.layouts.iter().filter_map(by).map(|pair| pair.ratio).collect();
     let source = match others.len() {
         0 => pair.source,
         others => format!("in turns, {} builds", others + 1),
@@ -157,18 +186,20 @@ fn of_builds(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<P
     Some(Pair { ratio: over_builds(pair.ratio, &others), source, ..pair })
 }
 
-/// From the comparison of both in a run.
-fn in_turns(book: &Book, purpose: Purpose, of: &Finding, baseline: &Executor) -> Option<Pair> {
-    let call = of.call.as_ref()?;
-    let side = |executor: &Executor| Contender::new(executor.clone(), of.threads);
-    let compared = Match {
-        purpose,
-        case: call.case.clone(),
-        guest: call.guest.clone(),
-        subject: side(&of.subject),
-        baseline: side(baseline),
-    };
-    let judged = compare::judge(book.comparisons.get(&compared)?, MARGIN)?;
+/// The comparison of a subject with a baseline.
+pub(super) fn compared(
+    purpose: Purpose,
+    call: &Work,
+    threads: usize,
+    sides: [&Executor; 2],
+) -> Match {
+    let [subject, baseline] = sides.map(|own| Contender::new(own.clone(), threads));
+    Match { purpose, case: call.case.clone(), guest: call.guest.clone(), subject, baseline }
+}
+
+/// From a comparison in a run.
+fn in_turns(book: &Book, of: &Match) -> Option<Pair> {
+    let judged = compare::judge(book.comparisons.get(of)?, MARGIN)?;
     let pair = Pair::of(judged.subject, judged.baseline, "in turns");
     Some(Pair { ratio: Estimate::known(1.0).over(judged.ratio), ..pair })
 }
@@ -210,14 +241,20 @@ fn in_experiment(
     Some(Pair { ratio, ..pair })
 }
 
+/// Explains two modes of a time beside a ratio that has one.
+const AT_ONCE: &str = " Where a time has two modes and its ratio one, both sides took longer in \
+                       the same processes.";
+
 /// The rows at the head of the page, a table for each heading; empty where none was measured.
 pub(super) fn rungs(content: &Content<'_>) -> String {
     let mut text = String::new();
     for rungs in &content.pages.rungs {
         let mut table =
             Table::new("Call", ["Touchstone", "Wasmtime's pool", "times slower", "from"]);
+        let mut has_modes = false;
         for row in &rungs.rows {
             let Some((pair, best)) = fastest(content.matrix, row) else { continue };
+            has_modes |= pair.changes_at_once();
             let other = best.filter(|best| row.baseline.as_ref() != Some(*best));
             let other = other.map_or_else(String::new, |best| format!(" {}", code(best.strategy)));
             let cells = [
@@ -229,6 +266,7 @@ pub(super) fn rungs(content: &Content<'_>) -> String {
             table.row(row.text.trim(), cells);
         }
         let note = rungs.note.trim().replace('\n', " ");
+        let note = if has_modes { format!("{note}{AT_ONCE}") } else { note };
         text += &below(&format!("**{}.** {note}", rungs.title), &table.finish());
     }
     text
@@ -259,7 +297,7 @@ pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
     let Some(ratio) = median_of(&ratios) else { return String::new() };
     format!(
         "An interval is for its run and binary. The run in turns repeated {} of the matrix: {outside} \
-         lie outside the cell's interval, and the median is {} times the cell's. {}\n\n",
+         lie outside the cell's interval, and the median is {} times the cell's.{}\n\n",
         count(ratios.len(), "time"),
         units::factor(ratio),
         between_builds(peers, &matrix.records.layouts)
@@ -285,7 +323,7 @@ fn between_builds(peers: &Book, layouts: &[Book]) -> String {
         return String::new();
     };
     format!(
-        "{} more builds, with their functions in another order each, repeated {} of its ratios. \
+        " {} more builds, with their functions in another order each, repeated {} of its ratios. \
          The largest is {} times the smallest in the median, at most {} times. The intervals of \
          these ratios cover all builds.",
         layouts.len(),

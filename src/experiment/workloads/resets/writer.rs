@@ -114,9 +114,8 @@ impl Work for Writer {
         let started = Instant::now();
         for _ in 0..calls {
             input[FIRST].copy_from_slice(&order.first.to_le_bytes());
-            match instance.call(opened.export, black_box(input), output)? {
-                Outcome::Returned => {}
-                Outcome::Trapped(trap) => return Err(trap.into()),
+            if let Outcome::Trapped(trap) = instance.call(opened.export, black_box(input), output)? {
+                return Err(trap.into());
             }
             *order = order.after(1);
         }
