@@ -47,8 +47,8 @@ pub(crate) fn text(content: &Content<'_>) -> String {
         _ => writeln!(
             text,
             "Interference: {marked} of {} ({}) are marked {MARK}: fewer than {PROCESSES} processes \
-             gave {CLEAN_SAMPLES} clean samples each. Their times may read up to 2 × slow. Ratios in \
-             turns hold within some per cent.",
+             gave {CLEAN_SAMPLES} clean samples each. Their times may read up to 2 × slow. Both sides \
+             of a ratio were timed in one state of the machine.",
             count(cells, "cell"),
             percent(share)
         ),
