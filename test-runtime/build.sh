@@ -8,7 +8,7 @@ set -euo pipefail
 # Guests whose memory and heap are the host's, and guests that bring their own.
 hosted=(test-runtime large-runtime core-runtime)
 # Of the first kind too, but each built by itself, so that none changes another's features.
-payloads=(accounts verify-schnorr verify-ecdsa kernels pages node-runtime fan-out)
+payloads=(accounts verify-schnorr verify-ecdsa kernels pages node-runtime fan-out integrity)
 # Two of them again, built for size, and for size with 8 codegen units: -s and -s8 behind
 # the package's name.
 sized=(verify-schnorr-s verify-ecdsa-s)

@@ -32,6 +32,23 @@ fn the_page_has_the_numbers_of_the_records() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
 
+/// The versions that the page of codecs names are those of the guests.
+#[test]
+fn the_page_of_codecs_names_the_versions_of_the_guests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let (page, lock) = (read("benchmark/codecs.md"), read("test-runtime/Cargo.lock"));
+    let crates = "bincode borsh wincode postcard messagepack-serde serde_json prost capnp planus rkyv \
+                  bytemuck zerocopy";
+    for name in crates.split_whitespace() {
+        let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \"")).unwrap();
+        let (version, _) = rest.split_once('"').unwrap();
+        let named =
+            page.split(['|', '(', ')']).any(|own| own.trim() == format!("{name} {version}"));
+        assert!(named, "{name} {version}");
+    }
+}
+
 fn book(file: &str) -> Book {
     record::load(record::default_path(file)).unwrap().newest().unwrap()
 }

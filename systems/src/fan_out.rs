@@ -3,8 +3,13 @@
 //! A producer makes a new state in each round. It either sends each reader a copy as input, or
 //! writes to a [`Region`] that is mapped read-only at the end of each reader's memory. Each
 //! reader's checksum is compared.
+//!
+//! [`integrity`] sends messages the same two ways. Their readers decode all values.
 
 use anyhow::{Result, bail, ensure};
+use fastrand::Rng;
+use records_payload::{Color, Monster, Team, Vec3, Weapon, karmem};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::memory::Region;
@@ -17,6 +22,8 @@ const STEP: u32 = 64;
 pub const COPIED: &str = "checksum";
 /// Export that reads a state in its memory.
 pub const MAPPED: &str = "checksum_at";
+/// Exports that read a message: in their input, and in their memory.
+pub const DIGESTS: [&str; 2] = ["digest", "digest_at"];
 
 /// Makes states.
 pub struct Producer {
@@ -85,17 +92,21 @@ pub struct Readers {
 /// Makes a state, lets all readers read it, and returns the time. Fails if a call fails or a
 /// checksum is wrong.
 pub fn round(producer: &mut Producer, readers: &mut Readers) -> Result<Duration> {
-    let mut output = Vec::new();
     let started = Instant::now();
     producer.produce();
-    let checksum = producer.checksum();
+    read(readers, &producer.message, &producer.checksum())?;
+    Ok(started.elapsed())
+}
+
+fn read(readers: &mut Readers, input: &[u8], checksum: &[u8]) -> Result<()> {
+    let mut output = Vec::new();
     for instance in &mut readers.instances {
         for _ in 0..readers.calls {
-            let outcome = instance.call(readers.export, &producer.message, &mut output)?;
+            let outcome = instance.call(readers.export, input, &mut output)?;
             check(&outcome, &output, checksum)?;
         }
     }
-    Ok(started.elapsed())
+    Ok(())
 }
 
 /// Makes a state, lets all readers read it, and looks before the first instance is cleaned, when
@@ -111,17 +122,77 @@ pub fn look<T>(
         instance.prepare()?;
         output.clear();
         let outcome = instance.invoke(readers.export, &producer.message, &mut output, None)?;
-        check(&outcome, &output, producer.checksum())?;
+        check(&outcome, &output, &producer.checksum())?;
     }
     let seen = look();
     readers.instances.iter_mut().try_for_each(|instance| instance.finish())?;
     Ok(seen)
 }
 
-fn check(outcome: &Outcome, output: &[u8], checksum: [u8; 8]) -> Result<()> {
+fn check(outcome: &Outcome, output: &[u8], checksum: &[u8]) -> Result<()> {
     if let Outcome::Trapped(trap) = outcome {
         bail!("a reader trapped: {trap}");
     }
     ensure!(output == checksum, "a reader gave the checksum {output:?}, not {checksum:?}");
     Ok(())
+}
+
+/// A message of monsters in Karmem v1's format.
+pub struct Message {
+    pub bytes: Vec<u8>,
+    /// SHA-256 of the encoded values as text.
+    pub digest: [u8; 32],
+}
+
+impl Message {
+    /// A message with arbitrary values.
+    pub fn arbitrary(seed: u64) -> Self {
+        let random = &mut Rng::with_seed(seed);
+        let monsters: Vec<Monster> = (0..random.usize(..5)).map(|_| monster(random)).collect();
+        let digest = Sha256::digest(format!("{monsters:?}")).into();
+        Self { bytes: karmem::encode(&monsters, <[u8]>::to_vec), digest }
+    }
+}
+
+/// Sends a message to all readers, as input or in a region at an address of their memories. Fails
+/// if a call fails or a reader's digest is not that of the message.
+pub fn integrity(
+    message: &Message,
+    readers: &mut Readers,
+    region: Option<(&Region, u32)>,
+) -> Result<()> {
+    let Some((region, address)) = region else {
+        return read(readers, &message.bytes, &message.digest);
+    };
+    region.write(&message.bytes);
+    let place = [address, message.bytes.len() as u32].map(u32::to_le_bytes);
+    read(readers, place.as_flattened(), &message.digest)
+}
+
+fn monster(random: &mut Rng) -> Monster {
+    let point = |random: &mut Rng| {
+        let [x, y, z] = [(); 3].map(|()| f32::from_bits(random.u32(..)));
+        Vec3 { x, y, z }
+    };
+    let weapon = |random: &mut Rng| Weapon {
+        damage: random.i32(..),
+        ammo: random.u16(..),
+        clip_size: random.u8(..),
+        reload_time: f32::from_bits(random.u32(..)),
+        range: random.i32(..),
+    };
+    Monster {
+        pos: point(random),
+        mana: random.i16(..),
+        health: random.i16(..),
+        name: (0..random.usize(..32)).map(|_| random.char(..)).collect(),
+        team: Team::ENUM_VALUES[random.usize(..5)],
+        inventory: (0..random.usize(..100)).map(|_| random.u8(..)).collect(),
+        color: Color::ENUM_VALUES[random.usize(..3)],
+        hitbox: [(); 5].map(|()| f64::from_bits(random.u64(..))),
+        status: (0..random.usize(..10)).map(|_| random.i32(..)).collect(),
+        weapons: [(); 4].map(|()| weapon(random)),
+        path: (0..random.usize(..16)).map(|_| point(random)).collect(),
+        is_alive: random.bool(),
+    }
 }

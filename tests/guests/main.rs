@@ -6,6 +6,8 @@ mod components;
 mod everywhere;
 mod faults;
 mod init;
+#[cfg(feature = "systems")]
+mod integrity;
 mod json;
 mod karmem;
 mod kernels;

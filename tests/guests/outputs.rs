@@ -2,6 +2,7 @@
 //! and that no answer depends on the calls before.
 
 use crate::everywhere::{everywhere, load, on_every_engine, runs_modules};
+use records_payload::Codec;
 use std::collections::BTreeSet;
 use touchstone::case::Guests;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
@@ -216,4 +217,31 @@ fn documented_sizes_are_those_of_the_files() {
         compared.insert(name);
     }
     assert!(compared.len() > 20, "{compared:?}");
+}
+
+/// The lines of code that the guests' documentation has for each format.
+#[test]
+fn documented_lines_are_those_of_the_sources() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/test-runtime");
+    let document = std::fs::read_to_string(format!("{folder}/README.md")).unwrap();
+    let lines = |path: &str| {
+        let text = std::fs::read_to_string(format!("{folder}/{path}"));
+        text.map_or(0, |text| text.lines().count())
+    };
+    for codec in Codec::ALL {
+        let name = codec.name();
+        let generated = match codec {
+            Codec::FlatBuffers => lines("records-payload/src/generated.rs"),
+            Codec::CapnProto => lines("records-payload/src/records_capnp.rs"),
+            _ => 0,
+        };
+        let own = std::fs::read_dir(format!("{folder}/{name}/src")).into_iter().flatten();
+        let own = own.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let own: usize = own.map(|file| lines(&format!("{name}/src/{file}"))).sum();
+        let by_hand = own + lines(&format!("records-payload/src/{name}.rs"));
+        let row = document.lines().find(|line| line.starts_with(&format!("| `batch-{name}` ")));
+        let cells: Vec<_> = row.unwrap().split('|').map(str::trim).collect();
+        let number = |cell: &str| cell.replace(',', "").parse().unwrap_or(0);
+        assert_eq!([number(cells[5]), number(cells[6])], [generated, by_hand], "{name}");
+    }
 }

@@ -62,7 +62,7 @@ fn guest(text: &str) -> GuestModule {
 }
 
 /// Strategies that can map a region, by engine.
-type Count = BTreeMap<&'static str, usize>;
+pub(crate) type Count = BTreeMap<&'static str, usize>;
 
 /// Does something on each executor that can map a region.
 fn each(test: impl Fn(&str, &dyn Module, &Region)) -> Count {
@@ -70,7 +70,7 @@ fn each(test: impl Fn(&str, &dyn Module, &Region)) -> Count {
 }
 
 /// The same with a guest. Engines may refuse one that writes in bulk.
-fn each_with(guest: &GuestModule, test: impl Fn(&str, &dyn Module, &Region)) -> Count {
+pub(crate) fn each_with(guest: &GuestModule, test: impl Fn(&str, &dyn Module, &Region)) -> Count {
     let mut count = Count::new();
     for engine in touchstone_runtimes::engines() {
         for strategy in Strategy::all() {

@@ -99,6 +99,34 @@ fn columns_are_told_apart() {
     assert!(!hashes.contains(&0));
 }
 
+/// Readers ignore a field of a later version, which the page of codecs says of these formats.
+#[test]
+fn a_field_more_is_ignored() {
+    #[derive(serde::Serialize)]
+    struct Grown {
+        timestamp: i64,
+        value: f32,
+        quality: u32,
+    }
+    let batch = [Reading { timestamp: 1, value: 1.5 }];
+    let readings = [Grown { timestamp: 1, value: 1.5, quality: 7 }];
+    let readings = std::collections::BTreeMap::from([("readings", readings)]);
+    // The only reading, with a field more behind its own: number 15, the value 1.
+    let mut protobuf = Codec::Protobuf.readings(&batch);
+    protobuf[1] += 2;
+    protobuf.extend([15 << 3, 1]);
+    let right = Ok(Summary::of([(1, 1.5)].into_iter()));
+    assert_eq!(records_payload::protobuf::read(&protobuf), right);
+    let text = serde_json::to_vec(&readings).unwrap();
+    assert_eq!(records_payload::json::read(&text), right);
+    let message = rmp_serde::to_vec_named(&readings).unwrap();
+    assert_eq!(records_payload::messagepack::read(&message), right);
+    let message = Codec::Karmem.grown_readings(&batch).unwrap();
+    assert_eq!(records_payload::karmem::read(&message), right);
+    let message = Codec::Columnar.grown_readings(&batch).unwrap();
+    assert_eq!(records_payload::columnar::read(&message), right);
+}
+
 /// A monster goes through every format, and columns that are the same bytes are refused.
 #[test]
 fn a_monster_comes_back_from_every_format() {

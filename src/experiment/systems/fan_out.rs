@@ -1,7 +1,7 @@
 //! A state that many modules read.
 
 use crate::experiment::{Ask, Asked, Host, Planned, Said, Say, Workload};
-use crate::lab::{Lab, Refused, ns};
+use crate::lab::{Lab, Loaded, Refused, ns};
 use crate::measure::footprint;
 use crate::record::{Place, Point, Status};
 use anyhow::Result;
@@ -11,10 +11,15 @@ use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{HeapPages, WASM_PAGE};
 use touchstone_executor::memory::Region;
 use touchstone_executor::{Abi, Config, InstanceFrom, MemoryFrom, Strategy, Support};
-use touchstone_systems::fan_out::{COPIED, MAPPED, Producer, Readers, look, round};
+use touchstone_systems::fan_out::{
+    COPIED, DIGESTS, MAPPED, Message, Producer, Readers, integrity, look, round,
+};
 
 /// The guest, and what the records call it.
 const GUEST: &str = "fan-out";
+/// The guest that checks messages before anything is timed, and the number of messages.
+const CONSUMER: &str = "integrity";
+const MESSAGES: u64 = 8;
 /// Strategies with memories of Touchstone's: on one instance, and on a new one each call.
 const STRATEGIES: [Strategy; 2] = {
     const fn tracked(instance: InstanceFrom) -> Strategy {
@@ -76,14 +81,21 @@ impl Workload for FanOut {
     fn answer(&self, ask: Ask<'_>, say: &mut Say<'_>) -> Result<(), Refused> {
         let Ask { host, question, terms } = ask;
         let (engine, strategy) = host.executor(question)?;
+        // A copy alone says nothing, so an engine that cannot map is refused as a whole.
+        if let Support::Unsupported { reason } = engine.maps_regions(strategy) {
+            return Err(Refused { status: Status::Unsupported, reason });
+        }
         let config = Config { instances: 64, ..Config::default() };
-        let mut lab = Lab::new(host.guests.clone(), config).without_times();
+        let lab = Lab::new(host.guests.clone(), config).without_times();
+        let mut run = Run { lab, engine: &*engine, strategy, seed: terms.seed };
+        for way in WAYS {
+            run.compare(way)?;
+        }
         let sizes = if terms.small { SMALL } else { FULL };
         for reading in all(&sizes) {
             let point = host.point(reading.on(&question.place), question.number());
             // What refuses one refuses the others for the same reason.
-            let read = read(&mut lab, &*engine, strategy, reading, &sizes, terms.seed, point);
-            say(Said::point(read?));
+            say(Said::point(run.read(reading, &sizes, point)?));
         }
         Ok(())
     }
@@ -103,57 +115,80 @@ fn all(sizes: &Sizes) -> Vec<Reading> {
     all
 }
 
-fn read(
-    lab: &mut Lab,
-    engine: &dyn MeasuredEngine,
+/// An executor that readers run on.
+struct Run<'a> {
+    lab: Lab,
+    engine: &'a dyn MeasuredEngine,
     strategy: Strategy,
-    reading: Reading,
-    sizes: &Sizes,
     seed: u64,
-    point: Point,
-) -> Result<Point, Refused> {
-    // A copy alone says nothing, so an engine that cannot map is refused as a whole.
-    if let Support::Unsupported { reason } = engine.maps_regions(strategy) {
-        return Err(Refused { status: Status::Unsupported, reason });
-    }
-    let pages = reading.bytes.div_ceil(WASM_PAGE) as u32;
-    // The host's allocator gives blocks of powers of two, with the message's head in them.
-    let is_mapped = reading.way == "mapped";
-    let room = if is_mapped { pages } else { 2 * pages };
-    let heap = HeapPages { extra: room + BESIDE, ..HeapPages::default() };
-    let guest = lab.guests().module(GUEST, heap)?;
-    let region = is_mapped.then(|| Region::new(reading.bytes).map(Arc::new)).transpose();
-    let region = region.map_err(touchstone_executor::Error::from)?;
-    let config = Config { region: region.clone(), ..lab.config().clone() };
-    let loaded = lab.load_guest(engine, strategy, &guest, heap, &config)?;
-    let (name, mut producer) = match region {
-        None => (COPIED, Producer::copying(reading.bytes, seed)),
-        Some(region) => {
-            let size = guest.info().memory.map_or(0, |limits| limits.initial_bytes());
+}
+
+/// A loaded guest, and the region with its address in memories, if they have one.
+type Opened = (Loaded, Option<(Arc<Region>, u32)>);
+
+impl Run<'_> {
+    fn open(&mut self, guest: &str, way: &str, bytes: usize) -> Result<Opened, Refused> {
+        let pages = bytes.div_ceil(WASM_PAGE) as u32;
+        // The host's allocator gives blocks of powers of two, with the message's head in them.
+        let is_mapped = way == "mapped";
+        let room = if is_mapped { pages } else { 2 * pages };
+        let heap = HeapPages { extra: room + BESIDE, ..HeapPages::default() };
+        let guest = self.lab.guests().module(guest, heap)?;
+        let region = is_mapped.then(|| Region::new(bytes).map(Arc::new)).transpose();
+        let region = region.map_err(touchstone_executor::Error::from)?;
+        let config = Config { region: region.clone(), ..self.lab.config().clone() };
+        let loaded = self.lab.load_guest(self.engine, self.strategy, &guest, heap, &config)?;
+        let size = guest.info().memory.map_or(0, |limits| limits.initial_bytes());
+        let region = region.map(|region| {
             let address = size.saturating_sub(region.length()) as u32;
-            (MAPPED, Producer::mapping(reading.bytes, seed, region, address))
-        }
-    };
-    let (instances, calls) = match reading.shape {
-        "fan_out" => (reading.reads, 1),
-        _ => (1, reading.reads as usize),
-    };
-    let before = footprint().pss_kib;
-    let instances = (0..instances).map(|_| loaded.instances.new_instance());
-    let instances = instances.collect::<touchstone_executor::Result<_>>()?;
-    let export = loaded.instances.export(name, Abi::Substrate)?;
-    let mut readers = Readers { instances, export, calls };
-    let used = look(&mut producer, &mut readers, || footprint().pss_kib)?;
-    round(&mut producer, &mut readers)?;
-    let (mut times, started) = (Vec::new(), Instant::now());
-    while times.len() < sizes.rounds as usize || started.elapsed() < sizes.time {
-        times.push(round(&mut producer, &mut readers)?);
+            (region, address)
+        });
+        Ok((loaded, region))
     }
-    times.sort_unstable();
-    let median = times[times.len() / 2];
-    Ok(point.values([
-        ("rounds", times.len() as u64),
-        ("round_ns", ns(median)),
-        ("memory_kib", used.saturating_sub(before)),
-    ]))
+
+    /// Compares digests of arbitrary messages, which three instances read twice.
+    fn compare(&mut self, way: &str) -> Result<(), Refused> {
+        let (loaded, region) = self.open(CONSUMER, way, WASM_PAGE)?;
+        let name = DIGESTS[usize::from(region.is_some())];
+        let export = loaded.instances.export(name, Abi::Substrate)?;
+        let instances = (0..3).map(|_| loaded.instances.new_instance());
+        let instances = instances.collect::<touchstone_executor::Result<_>>()?;
+        let mut readers = Readers { instances, export, calls: 2 };
+        let region = region.as_ref().map(|(region, address)| (&**region, *address));
+        for seed in (0..MESSAGES).map(|number| self.seed.wrapping_add(number)) {
+            integrity(&Message::arbitrary(seed), &mut readers, region)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, reading: Reading, sizes: &Sizes, point: Point) -> Result<Point, Refused> {
+        let (loaded, region) = self.open(GUEST, reading.way, reading.bytes)?;
+        let (bytes, seed) = (reading.bytes, self.seed);
+        let (name, mut producer) = match region {
+            None => (COPIED, Producer::copying(bytes, seed)),
+            Some((region, address)) => (MAPPED, Producer::mapping(bytes, seed, region, address)),
+        };
+        let (instances, calls) = match reading.shape {
+            "fan_out" => (reading.reads, 1),
+            _ => (1, reading.reads as usize),
+        };
+        let before = footprint().pss_kib;
+        let instances = (0..instances).map(|_| loaded.instances.new_instance());
+        let instances = instances.collect::<touchstone_executor::Result<_>>()?;
+        let export = loaded.instances.export(name, Abi::Substrate)?;
+        let mut readers = Readers { instances, export, calls };
+        let used = look(&mut producer, &mut readers, || footprint().pss_kib)?;
+        round(&mut producer, &mut readers)?;
+        let (mut times, started) = (Vec::new(), Instant::now());
+        while times.len() < sizes.rounds as usize || started.elapsed() < sizes.time {
+            times.push(round(&mut producer, &mut readers)?);
+        }
+        times.sort_unstable();
+        let median = times[times.len() / 2];
+        Ok(point.values([
+            ("rounds", times.len() as u64),
+            ("round_ns", ns(median)),
+            ("memory_kib", used.saturating_sub(before)),
+        ]))
+    }
 }
