@@ -11,7 +11,7 @@
 //! The state of a conversation belongs to the instance, and a reset brings it back.
 
 use crate::functions::{Functions, HostCall, State};
-use crate::host::{HostState, LONGEST_TEXT};
+use crate::host::{HostState, first};
 use crate::outcome::{Trap, TrapKind};
 use std::sync::LazyLock;
 
@@ -174,9 +174,4 @@ pub(crate) fn end(host: &mut HostState, success: bool, output: &mut Vec<u8>) -> 
 fn name(call: &mut HostCall<'_>, at: u32, length: u32) -> Result<String, Trap> {
     let name = String::from_utf8(call.read(at, length)?.to_vec());
     name.map_err(|_| call.refuse("a name is not UTF-8"))
-}
-
-/// The part of a text that is kept.
-fn first(text: &[u8]) -> Vec<u8> {
-    text[..text.len().min(LONGEST_TEXT)].to_vec()
 }

@@ -9,7 +9,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
-    expecting = "an input is \"0x…\", { text = \"…\" }, { file = \"…\" }, { first_line = \"…\", file = \"…\" }, { json = bytes, seed = … }, \
+    expecting = "an input is \"0x…\", { text = \"…\" }, { file = \"…\" }, \
+                 { first_line = \"…\", file = \"…\" }, { json = bytes, seed = … }, \
                  { json_checksum = bytes, seed = … }, { monsters = …, points = …, seed = …, codec = \"…\" }, \
                  { readings = …, seed = …, codec = \"…\" }, or a list of { u32 = … } and { u64 = … }"
 )]
@@ -93,10 +94,12 @@ impl Input {
             Self::Hex(text) => parse_hex(text),
             Self::Text { text } => Ok(text.as_bytes().to_vec()),
             Self::File { file, first_line } => {
-                let content = read_whole(file);
-                let content = content.with_context(|| format!("cannot read the input {file}"))?;
-                let line = first_line.as_ref().map(|line| [line.as_bytes(), b"\n"].concat());
-                Ok([line.unwrap_or_default(), content].concat())
+                let mut bytes = first_line.clone().unwrap_or_default().into_bytes();
+                bytes.extend(first_line.iter().map(|_| b'\n'));
+                bytes.extend(
+                    read_whole(file).with_context(|| format!("cannot read the input {file}"))?,
+                );
+                Ok(bytes)
             }
             Self::Json { json, seed } => {
                 check_size(*json)?;

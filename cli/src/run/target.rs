@@ -268,7 +268,7 @@ fn guess(name: &str, signature: &Signature, info: &ModuleInfo, has_args: bool) -
     let is_start = name == wasi::START && *signature == Signature::default();
     if is_start && has_import(wasi::MODULE, None) {
         Abi::Wasi
-    } else if name == wapc::CALL && signature.results == [ValueType::I32] && !has_args {
+    } else if name == wapc::CALL && takes_bytes && !has_args {
         Abi::Wapc
     } else if has_args {
         Abi::Plain

@@ -56,10 +56,9 @@ pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> R
         return Ok(());
     }
     let expected = match abi {
-        Abi::Substrate | Abi::Wapc if shape == Shape::Other => "a core module",
-        Abi::Substrate | Abi::Wapc => {
-            "a core module; the typed convention (--abi typed) can call it"
-        }
+        Abi::Wapc => "a core module",
+        Abi::Substrate if shape == Shape::Other => "a core module",
+        Abi::Substrate => "a core module; the typed convention (--abi typed) can call it",
         Abi::Wasi => "run: func() -> result of wasi:cli/run@0.2, or _start of a core module",
         Abi::Plain | Abi::Input if shape == Shape::Other => "func()",
         Abi::Plain | Abi::Input => "func(); the typed convention (--abi typed) can call it",
