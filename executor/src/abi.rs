@@ -13,8 +13,8 @@
 //! * [`Abi::Wasi`], `() -> ()` of a program's `_start`, of a component `run` of `wasi:cli/run`:
 //!   standard input and output of WASI preview 1, of a component 2. The output includes what was
 //!   written before an exit or a trap.
-//! * [`Abi::Wapc`], `(i32, i32) -> (i32)` of waPC's `__guest_call`: the first line of the input is the
-//!   operation, the rest is the message. The output is the guest's response. See
+//! * [`Abi::Wapc`], `(i32, i32) -> (i32)` of waPC's `__guest_call`: the first line of the input is
+//!   the operation, the rest is the message. The output is the guest's response. See
 //!   [`wapc`](crate::wapc).
 //! * [`Abi::Typed`], of a component with any parameters: the input is JSON, turned into the
 //!   parameters' values once for calls with the same input. The output is the result as JSON.

@@ -64,9 +64,10 @@ static CONVERSATION: LazyLock<State<Conversation>> =
 /// # assert!(config.functions.find("wapc", "__host_call").is_some());
 /// ```
 #[must_use]
-pub fn functions(
-    handler: impl Fn(&mut HostCall<'_>, &Request) -> Result<Vec<u8>, String> + Send + Sync + 'static,
-) -> Functions {
+pub fn functions<H>(handler: H) -> Functions
+where
+    H: Fn(&mut HostCall<'_>, &Request) -> Result<Vec<u8>, String> + Send + Sync + 'static,
+{
     let mut functions = Functions::none();
     functions
         .wrap(MODULE, "__guest_request", |call: &mut HostCall<'_>, name: u32, message: u32| {

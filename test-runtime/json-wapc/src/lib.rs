@@ -21,9 +21,7 @@ extern "C" fn wapc_init() {
         json_payload::decode_big(json);
         Ok(Vec::new())
     });
-    register_function("run_any", |json| {
-        Ok(json_payload::decode_any(json).to_le_bytes().to_vec())
-    });
+    register_function("run_any", |json| Ok(json_payload::decode_any(json).to_le_bytes().to_vec()));
     register_function("take_input", |input| {
         black_box(input);
         Ok(Vec::new())
