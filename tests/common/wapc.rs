@@ -7,8 +7,8 @@ use touchstone_executor::{
 
 /// Operations by their first letter: `echo` responds with the message and a count of its calls,
 /// `host` with the host's answer, `nothing` with nothing, `lengths` with those of the host's
-/// answers before any. `fail` gives the message as its error, `silent` no error. `trap` traps after a
-/// response, an error and a host call. `log` logs. `bad` passes an address and a length, both in
+/// answers before any. `fail` gives the message as its error, `silent` no error. `trap` traps after
+/// a response, an error and a host call. `log` logs. `bad` passes an address and a length, both in
 /// the message, to the function whose number is its first word.
 const GUEST: &str = r#"(module
   (import "wapc" "__guest_request" (func $request (param i32 i32)))
