@@ -22,15 +22,15 @@ padded=(layouts)
 vectors=(layouts-simd)
 # Guests of the second kind, of whose modules components are made.
 components=(json-component json-codec json-composed contract mul wasm-serde-json wasm-serde-toml)
-# A guest with the standard library and a workspace of its own: a JavaScript engine.
-javascript=(javascript)
+# Guests with the standard library and workspaces of their own.
+separate=(javascript json-wapc)
 # Programs of WASI, which have a workspace of their own.
 programs=(coremark blake3 markdown json)
 # A guest that a program writes.
 written=(many-segments)
 guests=("${hosted[@]}" "${payloads[@]}" "${sized[@]}" "${parted[@]}" "${contracts[@]}"
     "${formats[@]/#/batch-}" "${padded[@]/%/-padded}" "${vectors[@]}" "${components[@]}"
-    "${javascript[@]}" "${programs[@]}" "${written[@]}")
+    "${separate[@]}" "${programs[@]}" "${written[@]}")
 target=wasm32v1-none
 # The target that has a standard library.
 standard=wasm32-unknown-unknown
@@ -98,7 +98,7 @@ export CARGO_HOME
 
 # Dependencies come first, because the flags name the folders they are in.
 "$cargo" fetch --quiet --locked --target "$target"
-for guest in "${javascript[@]}"; do
+for guest in "${separate[@]}"; do
     "$cargo" fetch --quiet --locked --target "$standard" --manifest-path "$guest/Cargo.toml"
 done
 "$cargo" fetch --quiet --locked --target "$wasi" --manifest-path programs/Cargo.toml
@@ -150,7 +150,7 @@ module() {
 # beside the others, and ended with them.
 others=()
 trap 'kill "${others[@]}" 2>/dev/null || true' EXIT
-for guest in "${javascript[@]}"; do
+for guest in "${separate[@]}"; do
     flags=('--cfg=getrandom_backend="custom"' -Clink-arg=--export=__heap_base
         -Clink-arg=-zstack-size=1048576 "${remap_standard[@]}")
     CARGO_TARGET_DIR=$CARGO_TARGET_DIR/$guest \
@@ -214,8 +214,8 @@ done
 for guest in "${vectors[@]}"; do
     cp -- "$(module vectors "$guest")" "$fresh/$guest.wasm"
 done
-for guest in "${javascript[@]}"; do
-    cp -- "$CARGO_TARGET_DIR/$guest/$standard/release/$guest.wasm" "$fresh/"
+for guest in "${separate[@]}"; do
+    cp -- "$CARGO_TARGET_DIR/$guest/$standard/release/${guest//-/_}.wasm" "$fresh/$guest.wasm"
 done
 for guest in "${programs[@]}"; do
     cp -- "$CARGO_TARGET_DIR/programs/$wasi/release/$guest.wasm" "$fresh/"

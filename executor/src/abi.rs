@@ -13,6 +13,9 @@
 //! * [`Abi::Wasi`], `() -> ()` of a program's `_start`, of a component `run` of `wasi:cli/run`:
 //!   standard input and output of WASI preview 1, of a component 2. The output includes what was
 //!   written before an exit or a trap.
+//! * [`Abi::Wapc`], `(i32, i32) -> (i32)` of waPC's `__guest_call`: the first line of the input is
+//!   the operation, the rest is the message. The output is the guest's response. See
+//!   [`wapc`](crate::wapc).
 //! * [`Abi::Typed`], of a component with any parameters: the input is JSON, turned into the
 //!   parameters' values once for calls with the same input. The output is the result as JSON.
 //! * [`Abi::Codec`], of a component with one parameter: a codec component turns JSON into the
@@ -41,6 +44,8 @@ pub enum Abi {
     Plain,
     /// A program reads its standard input and writes to its standard output.
     Wasi,
+    /// A guest of waPC fetches an operation and a message, and gives its response to the host.
+    Wapc,
     /// A component gets values that the host has already.
     Typed,
     /// A component gets a value that a codec makes of the input's bytes.
@@ -71,6 +76,12 @@ impl Abi {
                 (signature.is_some(), "numbers, vectors, and references of funcref and externref")
             }
             Self::Wasi => (signature == Some(&Signature::default()), "() -> ()"),
+            Self::Wapc => (
+                signature.is_some_and(|s| {
+                    s.params == [ValueType::I32; 2] && s.results == [ValueType::I32]
+                }),
+                "(i32, i32) -> (i32)",
+            ),
             Self::Typed | Self::Codec => (false, "a function of a component"),
         };
         if fits { Ok(()) } else { Err(self.misfit(name, signature, expected)) }
@@ -94,12 +105,13 @@ impl Abi {
     }
 
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Substrate,
         Self::Input,
         Self::Bytes,
         Self::Plain,
         Self::Wasi,
+        Self::Wapc,
         Self::Typed,
         Self::Codec,
     ];
@@ -111,6 +123,7 @@ impl Abi {
             Self::Bytes => "bytes",
             Self::Plain => "plain",
             Self::Wasi => "wasi",
+            Self::Wapc => "wapc",
             Self::Typed => "typed",
             Self::Codec => "codec",
         }

@@ -157,12 +157,13 @@ impl Functions {
     }
 
     /// The functions that the calling conventions need: the host's allocator, log and input of the
-    /// import module `env`, and WASI preview 1.
+    /// import module `env`, WASI preview 1, and waPC without a handler of host calls.
     #[must_use]
     pub fn standard() -> Self {
         static STANDARD: LazyLock<Functions> = LazyLock::new(|| {
             let mut functions = standard::functions();
             functions.extend(&crate::wasi::functions());
+            functions.extend(&crate::wapc::functions(|_, _| Err(crate::wapc::NO_HANDLER.into())));
             functions
         });
         STANDARD.clone()

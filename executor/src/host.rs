@@ -41,6 +41,11 @@ const KEPT_INPUT: usize = 1 << 20;
 /// Bytes of a text that are logged at most.
 pub(crate) const LONGEST_TEXT: usize = 64 << 10;
 
+/// The part of a text that is kept.
+pub(crate) fn first(text: &[u8]) -> Vec<u8> {
+    text[..text.len().min(LONGEST_TEXT)].to_vec()
+}
+
 /// The log of a guest: where its lines go, up to which level.
 #[derive(Clone)]
 pub(crate) struct Log {

@@ -44,6 +44,7 @@
 //! | call with bytes, in a calling convention | [`Instance::call`], [`Abi`] |
 //! | serve keys and values by Substrate's functions | [`storage`] |
 //! | run programs of WASI | [`wasi`] |
+//! | call guests of waPC, answer their calls | [`wapc`] |
 //! | map files to guests, keep artifacts | [`memory::Region`], [`ArtifactFolder`] |
 //!
 //! A call ends with an [`Outcome`]: the guest returned or trapped. An [`Error`] is a failure of the
@@ -76,6 +77,7 @@ mod support;
 #[cfg(test)]
 mod test_support;
 mod typed;
+pub mod wapc;
 pub mod wasi;
 
 pub use abi::Abi;

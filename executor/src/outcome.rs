@@ -83,6 +83,11 @@ pub enum TrapKind {
         /// The exit code.
         code: i32,
     },
+    /// The guest gave an error in place of a result, by [`Abi::Wapc`](crate::Abi::Wapc).
+    GuestError {
+        /// The guest's text, at most 64 KiB of it.
+        message: String,
+    },
     /// The export returned a pointer and a length outside its memory.
     BadResult {
         /// The returned values; `None` if the runtime does not report them.
@@ -175,6 +180,9 @@ impl fmt::Display for TrapKind {
                 write!(f, "host function {}: {reason}", text::name(name))
             }
             Self::Exit { code } => write!(f, "exited with code {code}"),
+            Self::GuestError { message } => {
+                write!(f, "the guest's error: {}", text::harmless(message))
+            }
             Self::BadResult { claim: Some(Claim { pointer, length, memory }) } => write!(
                 f,
                 "result of {length} bytes at {pointer:#x} lies outside the memory of {memory} bytes"

@@ -9,7 +9,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
-    expecting = "an input is \"0x…\", { text = \"…\" }, { file = \"…\" }, { json = bytes, seed = … }, \
+    expecting = "an input is \"0x…\", { text = \"…\" }, { file = \"…\" }, \
+                 { first_line = \"…\", file = \"…\" }, { json = bytes, seed = … }, \
                  { json_checksum = bytes, seed = … }, { monsters = …, points = …, seed = …, codec = \"…\" }, \
                  { readings = …, seed = …, codec = \"…\" }, or a list of { u32 = … } and { u64 = … }"
 )]
@@ -22,6 +23,8 @@ pub enum Input {
     File {
         /// Its path, from the folder of the case file.
         file: FilePath,
+        /// A line that the content follows, such as the operation of a call of waPC.
+        first_line: Option<String>,
     },
     /// A generated JSON text in the shape of the payload suite's large input.
     Json {
@@ -90,8 +93,13 @@ impl Input {
         match self {
             Self::Hex(text) => parse_hex(text),
             Self::Text { text } => Ok(text.as_bytes().to_vec()),
-            Self::File { file } => {
-                read_whole(file).with_context(|| format!("cannot read the input {file}"))
+            Self::File { file, first_line } => {
+                let mut bytes = first_line.clone().unwrap_or_default().into_bytes();
+                bytes.extend(first_line.iter().map(|_| b'\n'));
+                bytes.extend(
+                    read_whole(file).with_context(|| format!("cannot read the input {file}"))?,
+                );
+                Ok(bytes)
             }
             Self::Json { json, seed } => {
                 check_size(*json)?;
@@ -133,7 +141,7 @@ impl Input {
 
     /// Resolves the path of a file relative to the folder of the case file.
     pub(super) fn resolve(&mut self, folder: &FilePath) {
-        if let Self::File { file } = self {
+        if let Self::File { file, .. } = self {
             *file = folder.join(file.path());
         }
     }

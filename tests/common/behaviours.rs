@@ -119,6 +119,10 @@ macro_rules! strategies {
                     limits_are_enforced_or_refused_by_name
                     an_interrupt_ends_a_call
                     missing_imports_are_named_or_stubs;
+                wapc: two_hundred_calls_of_wapc_are_like_the_first
+                    an_error_of_a_guest_is_that_of_its_call
+                    without_a_handler_a_host_call_is_an_error_of_the_guest
+                    addresses_of_wapc_outside_the_memory_are_traps;
                 wasi: programs_observe_the_same_in_every_call
                     programs_exit_with_their_code
                     programs_stay_in_their_memory_and_directory

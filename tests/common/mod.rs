@@ -18,6 +18,7 @@ pub(crate) mod storage;
 #[path = "../fixtures/time.rs"]
 pub(crate) mod time;
 pub(crate) mod traps;
+pub(crate) mod wapc;
 pub(crate) mod wasi;
 
 pub(crate) use compiled::guest_with;

@@ -4,8 +4,8 @@
 use crate::everywhere::runs_modules;
 use crate::run::{Run, each_of};
 use touchstone::case::{Guests, Input};
-use touchstone_executor::Abi;
-use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages, constructors, started_with};
+use touchstone_executor::{Abi, Outcome, TrapKind, wapc};
 
 const SMALL: &[u8] = include_bytes!("../../test-runtime/inputs/small.json");
 const BIG: &[u8] = include_bytes!("../../test-runtime/inputs/big.json");
@@ -153,4 +153,49 @@ fn a_text_that_does_not_fit_is_a_trap_and_leaves_nothing_behind() {
             }
         }
     });
+}
+
+/// A guest of waPC whose operations a start function registers, and one that has them in its bytes.
+#[test]
+fn the_guest_of_wapc_answers_as_the_module_does() {
+    let bytes = Guests::built().file("json-wapc").unwrap().bytes.clone();
+    let module = |bytes: &[u8]| GuestModule::new("json-wapc", bytes, HeapPages::default()).unwrap();
+    let before = constructors(module(&bytes).info(), wapc::CALL)
+        .into_iter()
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    assert_eq!(before, ["wapc_init"]);
+    let mut guests = vec![module(&started_with(&bytes, &["wapc_init"]).unwrap())];
+    if cfg!(feature = "wizer") {
+        let initialized = Guests::built().initialized("json-wapc", "wapc_init").unwrap().clone();
+        guests.push(module(&initialized.bytes));
+    }
+    let input = |operation: &str, message: &[u8]| [operation.as_bytes(), b"\n", message].concat();
+    let text = Input::Json { json: 16 << 10, seed: 1 }.bytes(None).unwrap();
+    let checksum = Input::JsonChecksum { json_checksum: 16 << 10, seed: 1 }.bytes(None).unwrap();
+    for guest in guests {
+        each_of(&guest, |run| {
+            for _ in 0..2 {
+                for (operation, message, response) in [
+                    ("noop", &b""[..], &b""[..]),
+                    ("run_small", SMALL, b""),
+                    ("run_big", BIG, b""),
+                    ("run_any", &text, &checksum),
+                    ("take_input", BIG, b""),
+                    ("log", b"a line", b""),
+                ] {
+                    run.returns(wapc::CALL, Abi::Wapc, &input(operation, message), response);
+                }
+                for (operation, message, error) in [
+                    ("run", &b""[..], "No handler registered for function run"),
+                    ("call_host", b"", "Host error: this host answers no calls"),
+                ] {
+                    let trap = TrapKind::GuestError { message: error.to_owned() }.into();
+                    let found = run.call(wapc::CALL, Abi::Wapc, &input(operation, message));
+                    assert_eq!(found, (Outcome::Trapped(trap), Vec::new()), "{}", run.name);
+                }
+                run.traps(wapc::CALL, Abi::Wapc, &input("run_big", SMALL));
+            }
+        });
+    }
 }

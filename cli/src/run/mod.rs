@@ -73,8 +73,8 @@ pub(super) struct Run {
     /// zeros, `error` loads no module that has such imports
     #[arg(long, value_name = "error|trap|zero", default_value = "trap")]
     imports: Imports,
-    /// Use this calling convention: substrate, input, bytes, plain, wasi or typed [default: guessed
-    /// from the export's signature]
+    /// Use this calling convention: substrate, input, bytes, plain, wasi, wapc or typed [default:
+    /// guessed from the export's signature]
     #[arg(long)]
     abi: Option<Abi>,
     /// Pass these parameters: numbers (decimal, 0xHEX, inf, nan, nan:0xBITS), vectors

@@ -17,7 +17,7 @@ use touchstone_executor::guest::text::name as shown_name;
 use touchstone_executor::guest::{
     DataType, FunctionExport, Growth, GuestModule, HeapPages, ModuleInfo, imports, link, unpack,
 };
-use touchstone_executor::{Abi, Error, Signature, ValueType, wasi};
+use touchstone_executor::{Abi, Error, Signature, ValueType, wapc, wasi};
 
 /// Extra pages that Substrate gives every runtime by default.
 const SUBSTRATE_PAGES: u32 = 2048;
@@ -268,6 +268,8 @@ fn guess(name: &str, signature: &Signature, info: &ModuleInfo, has_args: bool) -
     let is_start = name == wasi::START && *signature == Signature::default();
     if is_start && has_import(wasi::MODULE, None) {
         Abi::Wasi
+    } else if name == wapc::CALL && takes_bytes && !has_args {
+        Abi::Wapc
     } else if has_args {
         Abi::Plain
     } else if takes_bytes && signature.results == [ValueType::I64] {

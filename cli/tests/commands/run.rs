@@ -327,7 +327,7 @@ fn what_cannot_be_called_is_refused_in_words() {
     run(&["--call", "add", "--env", "NAME"]).refused(&["expected NAME=VALUE"]);
     run(&["--call", "add", "--dir", "/does/not/exist"]).refused(&["/does/not/exist"]);
     run(&["--call", "add", "--abi", "other"])
-        .refused(&["substrate, input, bytes, plain, wasi, typed, codec"]);
+        .refused(&["substrate, input, bytes, plain, wasi, wapc, typed, codec"]);
     run(&["--call", "add"]).refused(&["8 bytes of parameters", "the input has 0"]);
     run(&["--call", "echo", "--input", "0x123"]).refused(&["--input", "whole bytes"]);
     run(&["--call", "echo", "--input", "0xzz"]).refused(&["--input", "not a hexadecimal"]);

@@ -1,6 +1,7 @@
 //! Constructors: exports that toolchains expect a host to call before any other one, and a
 //! start function that calls them.
 
+use super::imports;
 use super::info::ModuleInfo;
 use super::patch::Patch;
 use crate::error::{Result, unhostable};
@@ -15,7 +16,8 @@ const RELOCATIONS: &str = "__wasm_apply_data_relocs";
 /// `wasm-ld`.
 const CONSTRUCTORS: [&str; 2] = ["_initialize", "__wasm_call_ctors"];
 
-/// The constructors to call before `called`, in order: of a program's `_start`, none.
+/// The constructors to call before `called`, in order: of a program's `_start`, none. Before a
+/// [call of waPC](imports::WAPC_CALL), `_start` is one.
 #[must_use]
 pub fn constructors<'a>(info: &'a ModuleInfo, called: &str) -> Vec<&'a str> {
     if called == PROGRAM {
@@ -29,6 +31,9 @@ pub fn constructors<'a>(info: &'a ModuleInfo, called: &str) -> Vec<&'a str> {
         };
         info.exports.iter().find(fits).map(|export| export.name.as_str())
     };
+    if called == imports::WAPC_CALL {
+        return [PROGRAM, imports::WAPC_INIT].into_iter().filter_map(find).collect();
+    }
     let constructor = CONSTRUCTORS.into_iter().find_map(find);
     let all = find(RELOCATIONS).into_iter().chain(constructor);
     // Who asks for a constructor gets it once.
@@ -89,6 +94,9 @@ mod tests {
         assert_eq!(names(text, "f"), ["__wasm_apply_data_relocs", "_initialize"]);
         assert_eq!(names(text, "_initialize"), ["__wasm_apply_data_relocs"]);
         assert!(names(text, "_start").is_empty());
+        let wapc = r#"(module (func (export "wapc_init")) (func (export "_start"))
+            (func (export "_initialize")) (func (export "__guest_call")) (func (export "f")))"#;
+        assert_eq!(names(wapc, "__guest_call"), ["_start", "wapc_init"]);
         let other = r#"(module (import "env" "i" (func $i)) (export "_initialize" (func $i))
             (func (export "__wasm_call_ctors") (param i32)) (func (export "f")))"#;
         assert!(names(other, "f").is_empty());

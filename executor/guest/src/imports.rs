@@ -7,6 +7,11 @@ pub const WASI: &str = "wasi_snapshot_preview1";
 /// The export that runs a module as a program of WASI.
 pub const START: &str = "_start";
 
+/// The export that serves the operations of a guest of waPC, and the one that prepares it.
+pub const WAPC_CALL: &str = "__guest_call";
+/// See [`WAPC_CALL`].
+pub const WAPC_INIT: &str = "wapc_init";
+
 /// Functions of the storage, imported from `env`.
 pub const STORAGE: [&str; 8] = [
     "ext_storage_get_version_1",

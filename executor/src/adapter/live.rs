@@ -8,7 +8,7 @@ use crate::heap::HeapError;
 use crate::host::HostState;
 use crate::memory::Rights;
 use crate::outcome::{Claim, HostPanic, Outcome, Trap, TrapKind};
-use crate::{Signature, Value};
+use crate::{Signature, Value, wapc};
 
 /// The operations of a live instance that [`invoke`] needs; each backend implements them.
 pub trait Live {
@@ -143,6 +143,7 @@ fn by_convention<L: Live>(
         Abi::Bytes => bytes(live, export, signature()?, input, output)?,
         Abi::Plain => plain(live, index, signature()?, input, output)?,
         Abi::Wasi => program(live, index, input, output)?,
+        Abi::Wapc => message(live, index, input, output)?,
         Abi::Typed | Abi::Codec => return Err(Error::FOREIGN_HANDLE),
     };
     outcome(ended)
@@ -298,6 +299,24 @@ fn program<L: Live>(
     };
     output.extend_from_slice(live.host().end_program());
     Ok(ended)
+}
+
+/// Calls a guest of waPC, which takes operation and message from the host and gives it the output.
+fn message<L: Live>(
+    live: &mut L,
+    index: u32,
+    input: &[u8],
+    output: &mut Vec<u8>,
+) -> Result<Result<(), Trap>> {
+    let lengths = wapc::parts(input).map(|part| i32::try_from(part.len()));
+    let [Ok(operation), Ok(message)] = lengths else {
+        return Ok(Err(refuse("it is larger than 2 GiB".to_owned())));
+    };
+    wapc::begin(live.host(), input);
+    let mut result = [Value::I32(0)];
+    let params = [Value::I32(operation), Value::I32(message)];
+    let ended = live.call_plain(index, &params, &mut result)?;
+    Ok(ended.and_then(|()| wapc::end(live.host(), result == [Value::I32(1)], output)))
 }
 
 /// The guest's own allocator gives the buffer, before the call and as part of it.

@@ -1,7 +1,7 @@
 //! The functions of the host's allocator, the log and the input.
 
 use super::{Functions, HostCall};
-use crate::host::LONGEST_TEXT;
+use crate::host::first;
 use touchstone_guest::imports;
 
 /// The import module.
@@ -57,9 +57,4 @@ pub(super) fn functions() -> Functions {
             }
         });
     functions
-}
-
-/// The part of a text that is logged.
-fn first(text: &[u8]) -> Vec<u8> {
-    text[..text.len().min(LONGEST_TEXT)].to_vec()
 }

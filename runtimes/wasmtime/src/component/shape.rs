@@ -40,7 +40,7 @@ impl Shape {
     /// Refuses a convention that cannot call it.
     fn fits(self, name: &str, abi: Abi, ty: &ComponentFunc) -> bool {
         match abi {
-            Abi::Substrate => false,
+            Abi::Substrate | Abi::Wapc => false,
             Abi::Wasi => wasi::is_command(name) && self == Self::Answer && ty.params().len() == 0,
             Abi::Plain | Abi::Input => self == Self::Nothing,
             Abi::Bytes => self == Self::Bytes,
@@ -56,6 +56,7 @@ pub(crate) fn check(name: &str, shape: Shape, ty: &ComponentFunc, abi: Abi) -> R
         return Ok(());
     }
     let expected = match abi {
+        Abi::Wapc => "a core module",
         Abi::Substrate if shape == Shape::Other => "a core module",
         Abi::Substrate => "a core module; the typed convention (--abi typed) can call it",
         Abi::Wasi => "run: func() -> result of wasi:cli/run@0.2, or _start of a core module",
