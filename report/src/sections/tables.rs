@@ -59,7 +59,8 @@ pub(crate) fn documents(content: &Content<'_>) -> String {
     below(text, &all.finish())
 }
 
-/// A row for each function, ours above what was published.
+/// A row for each function, ours above what was published. Functions that are newer than the run are
+/// left out.
 fn table(
     matrix: &Matrix<'_>,
     layout: &Layout,
@@ -69,7 +70,9 @@ fn table(
     let before = [counted.then(|| OPERATORS.to_owned()), aside.as_deref().map(markdown)];
     let headings = columns.iter().map(|column| markdown(&column.heading));
     let mut table = Table::new("Benchmark function", before.into_iter().flatten().chain(headings));
-    for (down, row) in rows.iter().enumerate() {
+    let is_newer =
+        |row: &Row| row.published.is_empty() && matrix.book.work(&row.case, &row.guest).is_none();
+    for (down, row) in rows.iter().enumerate().filter(|(_, row)| !is_newer(row)) {
         let before = [
             counted.then(|| matrix.operators(&Work::from(row), row.warm).map(grouped)),
             aside.is_some().then(|| row.aside.as_deref().map(theirs)),
