@@ -59,8 +59,8 @@ pub(crate) fn documents(content: &Content<'_>) -> String {
     below(text, &all.finish())
 }
 
-/// A row for each function, ours above what was published. Functions that are newer than the run are
-/// left out.
+/// A row for each function, ours above what was published. Functions that are newer than the run
+/// are left out.
 fn table(
     matrix: &Matrix<'_>,
     layout: &Layout,
