@@ -120,7 +120,8 @@ where
                 Ok(success)
             },
         );
-    let answers: [(_, _, fn(&mut Conversation) -> &mut Vec<u8>); 2] = [
+    type Answer = fn(&mut Conversation) -> &mut Vec<u8>;
+    let answers: [(_, _, Answer); 2] = [
         ("__host_response_len", "__host_response", |of| &mut of.host_response),
         ("__host_error_len", "__host_error", |of| &mut of.host_error),
     ];
