@@ -22,7 +22,7 @@ padded=(layouts)
 vectors=(layouts-simd)
 # Guests of the second kind, of whose modules components are made.
 components=(json-component json-codec json-composed contract mul wasm-serde-json wasm-serde-toml)
-# Guests with the standard library and workspaces of their own.
+# Guests with the standard library.
 separate=(javascript json-wapc)
 # Programs of WASI, which have a workspace of their own.
 programs=(coremark blake3 markdown json)
@@ -146,7 +146,7 @@ module() {
     printf '%s/%s/%s/release/%s.wasm' "$CARGO_TARGET_DIR" "$1" "$target" "${2//-/_}"
 }
 
-# Workspaces of their own, each with one large module that one processor links for a minute: built
+# Each is one large module that one processor links for up to a minute: built
 # beside the others, and ended with them.
 others=()
 trap 'kill "${others[@]}" 2>/dev/null || true' EXIT
