@@ -259,7 +259,6 @@ fmt:
 	cd systems/substrate/runtime && $(CARGO) fmt --check
 	cd test-runtime/componentize && $(CARGO) fmt --check
 	cd test-runtime/javascript && $(CARGO) fmt --check
-	cd test-runtime/json-wapc && $(CARGO) fmt --check
 	cd test-runtime/programs && $(CARGO) fmt --check
 
 # In release, as the tests: they share procedural macros, build scripts and C code.

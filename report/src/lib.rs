@@ -201,15 +201,12 @@ impl Records {
             }
         }
         let mut layouts = beside(LAYOUTS)?.whole();
-        let mut binaries = BTreeSet::new();
-        layouts.retain(|own| {
-            let Some(peers) = books.get(PEERS) else { return false };
-            let (own, peers) = (&own.header, &peers.header);
-            binaries.insert(peers.tools.binary.clone());
-            let is_like =
-                own.machine.id == peers.machine.id && own.tools.commit == peers.tools.commit;
-            is_like && binaries.insert(own.tools.binary.clone())
-        });
+        let source = |own: &Book| (own.header.machine.id.clone(), own.header.tools.commit.clone());
+        let binary = |own: &Book| own.header.tools.binary.clone();
+        let peers = books.get(PEERS);
+        let mut binaries: BTreeSet<String> = peers.map(binary).into_iter().collect();
+        layouts
+            .retain(|own| peers.map(source) == Some(source(own)) && binaries.insert(binary(own)));
         let checks = Checks::of(beside(CHECKS)?);
         let Some(bench) = bench.newest() else {
             match skipped.first().and_then(|(_, lines)| lines.first()) {

@@ -24,7 +24,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    fn of(of: &Match) -> Self {
+    pub(crate) fn of(of: &Match) -> Self {
         let Match { subject, baseline, case, guest, .. } = of.clone();
         Self { subject, baseline, case, guest }
     }
@@ -92,17 +92,6 @@ pub(crate) fn machines(peers: Option<&Book>, books: &[Book]) -> Vec<Machine> {
         (!ratios.is_empty()).then(|| Machine { header: book.header.clone(), ratios })
     };
     peers.into_iter().chain(books).filter_map(machine).collect()
-}
-
-/// The smallest and the largest median of a ratio.
-pub(crate) fn spread<'a>(
-    machines: impl IntoIterator<Item = &'a Machine>,
-    call: &Call,
-) -> Option<(f64, f64)> {
-    let ratios = machines.into_iter().filter_map(|machine| machine.ratio(call));
-    let medians: Vec<f64> = ratios.map(|ratio| ratio.median).collect();
-    let (least, most) = (medians.iter().copied().reduce(f64::min), medians.iter().copied());
-    least.zip(most.reduce(f64::max))
 }
 
 /// All calls that some machine made.

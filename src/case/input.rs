@@ -94,12 +94,12 @@ impl Input {
             Self::Hex(text) => parse_hex(text),
             Self::Text { text } => Ok(text.as_bytes().to_vec()),
             Self::File { file, first_line } => {
-                let mut bytes = first_line.clone().unwrap_or_default().into_bytes();
-                bytes.extend(first_line.iter().map(|_| b'\n'));
-                bytes.extend(
-                    read_whole(file).with_context(|| format!("cannot read the input {file}"))?,
-                );
-                Ok(bytes)
+                let content = read_whole(file);
+                let content = content.with_context(|| format!("cannot read the input {file}"))?;
+                Ok(match first_line {
+                    Some(line) => [line.as_bytes(), b"\n", &content].concat(),
+                    None => content,
+                })
             }
             Self::Json { json, seed } => {
                 check_size(*json)?;

@@ -1,7 +1,7 @@
 //! The same ratios on other machines.
 
 use crate::Records;
-use crate::machines::{Call, Machine, calls, spread};
+use crate::machines::{Call, calls};
 use crate::markdown::{Table, code, markdown};
 use crate::units::{self, count, ratio_with_interval};
 
@@ -37,12 +37,9 @@ pub(crate) fn section(records: &Records) -> String {
     let heads = letters.iter().cloned().chain(["Spread".to_owned()]);
     let mut ratios = Table::new("Executors, call", heads);
     for call in calls(machines) {
-        let cell = |machine: &Machine| machine.ratio(call).as_ref().map(ratio_with_interval);
-        let several = machines.iter().filter_map(|machine| machine.ratio(call)).count() > 1;
-        let ends = spread(machines, call).filter(|_| several);
-        let ends =
-            ends.map(|(low, high)| format!("{} – {}", units::factor(low), units::factor(high)));
-        ratios.row(name(call), machines.iter().map(cell).chain([ends]));
+        let all: Vec<_> = machines.iter().map(|machine| machine.ratio(call)).collect();
+        let cells = all.iter().map(|ratio| ratio.as_ref().map(ratio_with_interval));
+        ratios.row(name(call), cells.chain([spread(all.iter().flatten().map(|own| own.median))]));
     }
     format!(
         "{text}{}{}{}\n\n",
@@ -65,4 +62,12 @@ fn name(call: &Call) -> String {
 fn letter(place: usize) -> String {
     let letter = char::from(b'A' + (place % 26) as u8);
     if place < 26 { letter.to_string() } else { format!("{letter}{}", place / 26) }
+}
+
+fn spread(medians: impl Iterator<Item = f64> + Clone) -> Option<String> {
+    if medians.clone().count() < 2 {
+        return None;
+    }
+    let (low, high) = (medians.clone().fold(f64::INFINITY, f64::min), medians.fold(0.0, f64::max));
+    Some(format!("{} – {}", units::factor(low), units::factor(high)))
 }

@@ -101,10 +101,8 @@ pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
 
 /// The ratio on the other machines of the records, as a sentence with a space before it.
 fn on_others(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
-    let (work, side) =
-        (of.call.as_ref()?, |own: &Executor| Contender::new(own.clone(), of.threads));
-    let (subject, baseline) = (side(&of.subject), side(of.baseline.as_ref()?));
-    let call = Call { subject, baseline, case: work.case.clone(), guest: work.guest.clone() };
+    let sides = [&of.subject, of.baseline.as_ref()?];
+    let call = Call::of(&compared(Purpose::Overview, of.call.as_ref()?, of.threads, sides));
     let here = &matrix.book.header.machine.id;
     let others = matrix.records.machines.iter().filter(|own| own.header.machine.id != *here);
     let all = others.filter_map(|machine| machine.ratio(&call));

@@ -115,6 +115,14 @@ fn all(sizes: &Sizes) -> Vec<Reading> {
     all
 }
 
+/// New instances that read by an export, and the number of their calls.
+fn readers(loaded: &Loaded, name: &str, number: u32, calls: usize) -> Result<Readers, Refused> {
+    let instances = (0..number).map(|_| loaded.instances.new_instance());
+    let instances = instances.collect::<touchstone_executor::Result<_>>()?;
+    let export = loaded.instances.export(name, Abi::Substrate)?;
+    Ok(Readers { instances, export, calls })
+}
+
 /// An executor that readers run on.
 struct Run<'a> {
     lab: Lab,
@@ -150,10 +158,7 @@ impl Run<'_> {
     fn compare(&mut self, way: &str) -> Result<(), Refused> {
         let (loaded, region) = self.open(CONSUMER, way, WASM_PAGE)?;
         let name = DIGESTS[usize::from(region.is_some())];
-        let export = loaded.instances.export(name, Abi::Substrate)?;
-        let instances = (0..3).map(|_| loaded.instances.new_instance());
-        let instances = instances.collect::<touchstone_executor::Result<_>>()?;
-        let mut readers = Readers { instances, export, calls: 2 };
+        let mut readers = readers(&loaded, name, 3, 2)?;
         let region = region.as_ref().map(|(region, address)| (&**region, *address));
         for seed in (0..MESSAGES).map(|number| self.seed.wrapping_add(number)) {
             integrity(&Message::arbitrary(seed), &mut readers, region)?;
@@ -173,10 +178,7 @@ impl Run<'_> {
             _ => (1, reading.reads as usize),
         };
         let before = footprint().pss_kib;
-        let instances = (0..instances).map(|_| loaded.instances.new_instance());
-        let instances = instances.collect::<touchstone_executor::Result<_>>()?;
-        let export = loaded.instances.export(name, Abi::Substrate)?;
-        let mut readers = Readers { instances, export, calls };
+        let mut readers = readers(&loaded, name, instances, calls)?;
         let used = look(&mut producer, &mut readers, || footprint().pss_kib)?;
         round(&mut producer, &mut readers)?;
         let (mut times, started) = (Vec::new(), Instant::now());
