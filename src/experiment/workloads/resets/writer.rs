@@ -114,7 +114,9 @@ impl Work for Writer {
         let started = Instant::now();
         for _ in 0..calls {
             input[FIRST].copy_from_slice(&order.first.to_le_bytes());
-            if let Outcome::Trapped(trap) = instance.call(opened.export, black_box(input), output)? {
+            if let Outcome::Trapped(trap) =
+                instance.call(opened.export, black_box(input), output)?
+            {
                 return Err(trap.into());
             }
             *order = order.after(1);
