@@ -1,7 +1,7 @@
 //! The guest that reads and edits accounts, on every engine and strategy: the right
 //! account in every encoding, all that differ from it in one byte, and hostile ones.
 
-use crate::everywhere::{everywhere, load, on_every_engine};
+use crate::everywhere::{compiled, everywhere, load, on_every_engine};
 use touchstone::case::Guests;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy, TrapKind};
@@ -383,7 +383,7 @@ fn every_byte_is_part_of_the_answer() {
         let all: Vec<_> = Strategy::all().into_iter().filter(supported).collect();
         let in_place = all.iter().find(|strategy| strategy.to_string() == "instance_reuse_tracked");
         let strategy = *in_place.or(all.first()).unwrap();
-        let artifact = engine.compile(&guest, strategy, &Config::default()).unwrap();
+        let artifact = compiled::artifact(&**engine, &guest, strategy, &Config::default()).unwrap();
         let module = load(engine, &guest, &artifact, strategy);
         let run = &mut Run::new(engine.id(), strategy, &*module);
         every_byte_matters(run, &encodings);

@@ -1,7 +1,7 @@
 //! The built guests, on every engine and strategy: what each export answers,
 //! and that no answer depends on the calls before.
 
-use crate::everywhere::{everywhere, load, on_every_engine, runs_modules};
+use crate::everywhere::{compiled, everywhere, load, on_every_engine, runs_modules};
 use records_payload::Codec;
 use std::collections::BTreeSet;
 use touchstone::case::Guests;
@@ -182,7 +182,7 @@ fn large_runtime_really_computes() {
             .into_iter()
             .find(|strategy| engine.support_for(*strategy, &guest).is_supported())
             .unwrap();
-        let artifact = engine.compile(&guest, strategy, &Config::default()).unwrap();
+        let artifact = compiled::artifact(&**engine, &guest, strategy, &Config::default()).unwrap();
         let module = load(engine, &guest, &artifact, strategy);
         let mut instance = module.new_instance().unwrap();
         for (selector, digest) in digests.iter().enumerate() {

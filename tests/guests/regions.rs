@@ -1,5 +1,6 @@
 //! Regions of the host at the end of guests' memories, on every engine that can map them.
 
+use crate::everywhere::compiled;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use touchstone_executor::adapter::MeasuredEngine;
@@ -109,7 +110,7 @@ fn load(
         log: Some(Arc::new(|_, _, _| ())),
         ..Config::default()
     };
-    let artifact = engine.compile(guest, strategy, &config)?;
+    let artifact = compiled::artifact(engine, guest, strategy, &config)?;
     artifact.stage(strategy)?;
     let mut module = engine.load(guest, &artifact, strategy, &config)?;
     module.probe()?;

@@ -211,7 +211,7 @@ fn an_interrupted_run_keeps_what_it_measured() {
 fn a_killed_run_goes_on_without_a_lost_or_doubled_point() {
     let folder = Folder::new();
     let records = folder.at("resets.jsonl");
-    let few = ["_instance_reuse$", "--pages", "1", "--processes", "30", "--rounds", "1"];
+    let few = ["_instance_reuse$", "--pages", "1", "--processes", "12", "--rounds", "1"];
     let left = interrupted(&records, &few, Signal::SIGKILL);
     let (ran, all) = resets(&folder, &few);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
@@ -220,7 +220,7 @@ fn a_killed_run_goes_on_without_a_lost_or_doubled_point() {
         measured(&all).into_iter().map(|point| (&point.place, point.process)).collect();
     let each: BTreeSet<_> = points.iter().collect();
     let places: BTreeSet<_> = points.iter().map(|(place, _)| place).collect();
-    assert_eq!((points.len(), each.len()), (30 * places.len(), 30 * places.len()));
+    assert_eq!((points.len(), each.len()), (12 * places.len(), 12 * places.len()));
     // Another run is not the same one.
     interrupted(&records, &few, Signal::SIGKILL);
     let other = ["_instance_reuse$", "--pages", "2", "--processes", "1", "--rounds", "1"];
