@@ -24,7 +24,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick install dist peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick install dist peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime relay relay-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -173,6 +173,16 @@ chain-blocks: setup ## replace the stored Substrate blocks
 
 chain-runtime: ## build the runtime of the Substrate blocks
 	@systems/substrate/build.sh
+
+relay-runtime: ## build the runtime of Westend (GPL-3.0) into target/relay
+	@systems/substrate/build.sh --relay
+
+target/relay/relay-runtime.wasm:
+	@$(MAKE) --no-print-directory relay-runtime
+
+# RELAY are arguments: `--small`, a filter of executors.
+relay: setup $(NEEDED) target/relay/relay-runtime.wasm ## boot Westend's runtime on every engine, build its genesis, and compare and time it
+	$(call built,--locked --release --features=$(FEATURES)$(comma)chain) systems relay --runtime target/relay/relay-runtime.wasm $(RELAY)
 
 costs: setup $(NEEDED) ## count operators, page faults, system calls and code sizes, and store them
 	$(CHECKS) costs --store

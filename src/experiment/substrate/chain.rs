@@ -9,6 +9,7 @@ use crate::measure::Tails;
 use crate::plan::{Random, shuffled};
 use crate::record::{Executor, Point, Sample, Samples, Status};
 use anyhow::Result;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use touchstone_substrate_host::{Executor as CodeExecutor, functions};
 use touchstone_systems::load::gap;
 
 /// The strategies of the node, and the one that Substrate's nodes use.
-const STRATEGIES: [Strategy; 6] = {
+pub(super) const STRATEGIES: [Strategy; 6] = {
     use {InstanceFrom::*, MemoryFrom::*};
     const fn compiled(instance: InstanceFrom, memory: MemoryFrom) -> Strategy {
         Strategy::new(instance, memory)
@@ -144,27 +145,21 @@ struct Run<'a> {
     question: &'a Question,
     terms: &'a Terms,
     sizes: &'static Sizes,
-    guest: GuestModule,
     /// The stored block.
     block: Block,
     parent: Header,
     /// The state below it.
     state: State,
-    /// Compiles the runtime once for strategies that share its code.
-    lab: Lab,
+    boots: Boots,
 }
 
 impl<'a> Run<'a> {
     fn new(host: &'a Host, question: &'a Question, terms: &'a Terms) -> Result<Self> {
         let sizes = if terms.small { &SMALL } else { &FULL };
-        let guest = GuestModule::new("chain-runtime", chain::RUNTIME, HeapPages::default())?;
         let block = chain::block_of(sizes.block).map_err(anyhow::Error::msg)?;
-        let config =
-            Config { functions: functions::<SubstrateHostFunctions>(), ..Config::default() };
-        let lab = Lab::new(host.guests.clone(), config).without_times();
-        let lab = lab.sharing_artifacts(&terms.artifacts)?;
+        let boots = Boots::new(host, terms, chain::RUNTIME)?;
         let (parent, state) = Default::default();
-        Ok(Self { host, question, terms, sizes, guest, block, parent, state, lab })
+        Ok(Self { host, question, terms, sizes, block, parent, state, boots })
     }
 
     fn transfers(&self) -> u32 {
@@ -180,11 +175,64 @@ impl<'a> Run<'a> {
     }
 }
 
+/// A runtime, compiled once for strategies that share its code.
+pub(super) struct Boots {
+    pub(super) code: &'static [u8],
+    guest: GuestModule,
+    lab: Lab,
+    /// The folder in which processes share compiled code.
+    artifacts: PathBuf,
+}
+
+impl Boots {
+    pub(super) fn new(host: &Host, terms: &Terms, code: &'static [u8]) -> Result<Self> {
+        let guest = GuestModule::new("runtime", code, HeapPages::default())?;
+        let config =
+            Config { functions: functions::<SubstrateHostFunctions>(), ..Config::default() };
+        let lab = Lab::new(host.guests.clone(), config).without_times();
+        let lab = lab.sharing_artifacts(&terms.artifacts)?;
+        Ok(Self { code, guest, lab, artifacts: terms.artifacts.clone() })
+    }
+
+    /// Compiles and loads the runtime and calls it once. Returns the time, ns. Fails if the engine
+    /// does not support the strategy, or another mode is in force.
+    pub(super) fn boot(
+        &mut self,
+        engine: &Arc<dyn MeasuredEngine>,
+        strategy: Strategy,
+    ) -> Result<(Box<dyn Client>, u64), Refused> {
+        if let Support::Unsupported { reason } = engine.support_for(strategy, &self.guest) {
+            return Err(Refused { status: Status::Unsupported, reason });
+        }
+        let mut compile_ns = 0;
+        let started;
+        let node = if !engine.capabilities().functions {
+            started = Instant::now();
+            baseline(engine.id(), strategy, self.code)?
+        } else {
+            let (guest, config) = (&self.guest, self.lab.config().clone());
+            let heap = HeapPages::default();
+            let loaded = self.lab.load_guest(&**engine, strategy, guest, heap, &config)?;
+            let folder = ArtifactFolder::open(&self.artifacts)?;
+            // Otherwise the executor below compiles it.
+            if engine.restore(guest, strategy, &config, &folder)?.is_some() {
+                compile_ns = loaded.compile_ns.unwrap_or(0);
+            }
+            let own = Arc::clone(engine);
+            let executor = CodeExecutor::<SubstrateHostFunctions>::builder(own, strategy);
+            started = Instant::now();
+            Box::new(Node::new(executor.artifacts(folder).build(), self.code))
+        };
+        chain::query(&*node, &State::default(), "Core_version", &[]).map_err(failed)?;
+        Ok((node, compile_ns + elapsed(started)))
+    }
+}
+
 impl Run<'_> {
     /// Loads the runtime, and compares a genesis and a block with the stored ones.
     fn open(&mut self, executor: &Executor) -> Result<Side, Refused> {
         let engine = Arc::clone(self.host.engine(&executor.engine)?);
-        let (node, boot) = self.boot(&engine, executor.strategy)?;
+        let (node, boot) = self.boots.boot(&engine, executor.strategy)?;
         let started = Instant::now();
         let accounts = Accounts::new(self.sizes.accounts);
         let (genesis, state) = accounts.genesis(&*node).map_err(failed)?;
@@ -207,39 +255,6 @@ impl Run<'_> {
             spent: Duration::ZERO,
             failed: None,
         })
-    }
-
-    /// Compiles and loads the runtime and calls it once. Returns the time, ns. Fails if the engine
-    /// does not support the strategy, or another mode is in force.
-    fn boot(
-        &mut self,
-        engine: &Arc<dyn MeasuredEngine>,
-        strategy: Strategy,
-    ) -> Result<(Box<dyn Client>, u64), Refused> {
-        if let Support::Unsupported { reason } = engine.support_for(strategy, &self.guest) {
-            return Err(Refused { status: Status::Unsupported, reason });
-        }
-        let mut compile_ns = 0;
-        let started;
-        let node = if !engine.capabilities().functions {
-            started = Instant::now();
-            baseline(engine.id(), strategy)?
-        } else {
-            let (guest, config) = (&self.guest, self.lab.config().clone());
-            let heap = HeapPages::default();
-            let loaded = self.lab.load_guest(&**engine, strategy, guest, heap, &config)?;
-            let folder = ArtifactFolder::open(&self.terms.artifacts)?;
-            // Otherwise the executor below compiles it.
-            if engine.restore(guest, strategy, &config, &folder)?.is_some() {
-                compile_ns = loaded.compile_ns.unwrap_or(0);
-            }
-            let own = Arc::clone(engine);
-            let executor = CodeExecutor::<SubstrateHostFunctions>::builder(own, strategy);
-            started = Instant::now();
-            Box::new(Node::new(executor.artifacts(folder).build(), chain::RUNTIME))
-        };
-        chain::query(&*node, &State::default(), "Core_version", &[]).map_err(failed)?;
-        Ok((node, compile_ns + elapsed(started)))
     }
 
     fn round(&self, side: &mut Side) -> Result<(), Refused> {
@@ -363,21 +378,25 @@ impl Run<'_> {
     }
 }
 
-fn failed(reason: String) -> Refused {
+pub(super) fn failed(reason: String) -> Refused {
     Refused::new(Status::Failed, reason)
 }
 
-fn compare<T: PartialEq>(what: &str, own: &T, stored: &T) -> Result<(), Refused> {
+pub(super) fn compare<T: PartialEq>(what: &str, own: &T, stored: &T) -> Result<(), Refused> {
     if own == stored {
         return Ok(());
     }
-    let reason = format!("its {what} differs from the stored one");
+    let reason = format!("its {what} differs from the expected one");
     Err(Refused { status: Status::Wrong, reason })
 }
 
 /// Substrate's own executor, which takes host functions by their types and not from the contract.
 #[cfg(feature = "substrate")]
-fn baseline(engine: &str, strategy: Strategy) -> Result<Box<dyn Client>, Refused> {
+fn baseline(
+    engine: &str,
+    strategy: Strategy,
+    code: &'static [u8],
+) -> Result<Box<dyn Client>, Refused> {
     use InstanceFrom::{Pooling, Recreate};
     use MemoryFrom::{CopyOnWrite, Segments};
     use touchstone_substrate_host::baseline::{Baseline, ENGINE, InstantiationStrategy};
@@ -391,11 +410,11 @@ fn baseline(engine: &str, strategy: Strategy) -> Result<Box<dyn Client>, Refused
         _ => return Err(anyhow::anyhow!("it has no such way of making instances").into()),
     };
     let executor = Baseline::<SubstrateHostFunctions>::new(instances);
-    Ok(Box::new(Node::new(executor, chain::RUNTIME)))
+    Ok(Box::new(Node::new(executor, code)))
 }
 
 #[cfg(not(feature = "substrate"))]
-fn baseline(_: &str, _: Strategy) -> Result<Box<dyn Client>, Refused> {
+fn baseline(_: &str, _: Strategy, _: &'static [u8]) -> Result<Box<dyn Client>, Refused> {
     Err(no_functions())
 }
 

@@ -227,6 +227,31 @@ pub fn commit(state: &mut State, mut overlay: Overlay) -> H256 {
     *state.root()
 }
 
+/// The state of a genesis, built by the runtime.
+///
+/// # Errors
+///
+/// Those of [`Client::call`], or that the runtime refuses the configuration (JSON).
+pub fn genesis(node: &dyn Client, config: &[u8]) -> Result<State> {
+    let (mut state, mut overlay) = (State::default(), Overlay::default());
+    let context = CallContext::Onchain { import: false };
+    let method = "GenesisBuilder_build_state";
+    let built = node.call(&state, &mut overlay, method, &config.encode(), context)?;
+    decoded::<Result<(), String>>(&built)??;
+    commit(&mut state, overlay);
+    Ok(state)
+}
+
+/// The genesis configuration (JSON) that the runtime has by a name, if any: a patch of the one
+/// without a name.
+///
+/// # Errors
+///
+/// Those of [`Client::call`].
+pub fn preset(node: &dyn Client, name: Option<&str>) -> Result<Option<Vec<u8>>> {
+    decoded(&query(node, &State::default(), "GenesisBuilder_get_preset", &name.encode())?)
+}
+
 /// Accounts with their keys and the numbers of their transactions.
 #[derive(Clone)]
 pub struct Accounts(Vec<(sr25519::Pair, u32)>);
@@ -261,14 +286,8 @@ impl Accounts {
                "transactionPayment":{{"multiplier":"1000000000000000000"}}}}"#,
             balances.join(",")
         );
-        let (mut state, mut overlay) = (State::default(), Overlay::default());
-        let context = CallContext::Onchain { import: false };
-        let method = "GenesisBuilder_build_state";
-        let built =
-            node.call(&state, &mut overlay, method, &config.into_bytes().encode(), context)?;
-        decoded::<Result<(), String>>(&built)??;
-        let root = commit(&mut state, overlay);
-        Ok((Header::of_genesis(root), state))
+        let state = genesis(node, &config.into_bytes())?;
+        Ok((Header::of_genesis(*state.root()), state))
     }
 
     /// The extrinsics of the next block: its timestamp, and a transfer from each of the first
