@@ -190,16 +190,12 @@ impl Side {
     }
 }
 
-/// A configuration (JSON) with a patch, as nodes merge them.
+/// A configuration (JSON) with a patch: objects are merged, other values replaced.
 fn merged(whole: &[u8], patch: &[u8]) -> Result<Vec<u8>> {
     fn merge(whole: &mut Value, patch: Value) {
         match (whole, patch) {
             (Value::Object(whole), Value::Object(patch)) => {
                 for (key, value) in patch {
-                    if value.is_null() {
-                        whole.remove(&key);
-                        continue;
-                    }
                     merge(whole.entry(key).or_insert(Value::Null), value);
                 }
             }
