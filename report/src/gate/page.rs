@@ -20,7 +20,13 @@ pub(crate) fn anomalies(gate: &Gate) -> String {
         }
     }
     if rows.is_empty() {
-        return "No number breaks a rule of publication.\n\n".to_owned();
+        let text = match gate.violations.len() {
+            0 => "No number breaks a rule of publication.",
+            _ => {
+                "[Broken rules](#broken-rules) lists the numbers that break a rule of publication."
+            }
+        };
+        return format!("{text}\n\n");
     }
     let mut table = Table::of_words("Cell", ["Found", "Explanation"]);
     for (explanation, cells) in rows {

@@ -13,9 +13,12 @@ pub const FOLDER: &str = "TOUCHSTONE_WASMEDGE_LIB";
 const LOADERS: [&str; 2] = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
 
 /// Prints the link arguments for the final artifacts of the package whose build
-/// script calls this.
+/// script calls this, if the backend is part of the build.
 pub fn link() {
     println!("cargo::rerun-if-env-changed={FOLDER}");
+    if !cfg!(feature = "wanted") {
+        return;
+    }
     for argument in arguments(std::env::var(FOLDER).ok().as_deref()) {
         println!("cargo::rustc-link-arg={argument}");
     }
