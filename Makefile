@@ -178,7 +178,7 @@ relay-runtime: ## build the runtime of Westend (GPL-3.0) into target/relay
 	@systems/substrate/build.sh --relay
 
 target/relay/relay-runtime.wasm:
-	@$(MAKE) --no-print-directory relay-runtime
+	@systems/substrate/build.sh --relay
 
 # RELAY are arguments: `--small`, a filter of executors.
 relay: setup $(NEEDED) target/relay/relay-runtime.wasm ## boot Westend's runtime on every engine, build its genesis, and compare and time it

@@ -239,20 +239,8 @@ fn a_memory_bomb_stops_at_the_limit() {
 
 #[test]
 fn a_guests_log_is_shown_once_for_each_combination() {
-    let folder = Folder::new();
-    let guest = folder.module(
-        r#"(module
-            (import "env" "ext_logging_log_version_1" (func $log (param i32 i64 i64)))
-            (memory (export "memory") 1)
-            (global (export "__heap_base") i32 (i32.const 1024))
-            (data (i32.const 8) "test")
-            (func (export "log") (param i32 i32) (result i64)
-                (call $log (i32.const 2) (i64.const 0x4_0000_0008)
-                    (i64.or (i64.extend_i32_u (local.get 0))
-                            (i64.shl (i64.extend_i32_u (local.get 1)) (i64.const 32))))
-                (i64.const 0)))"#,
-    );
-    let arguments = ["run", &guest, "--call", "log", "--input", "text:hello\x1b[2J"];
+    let guest = built("test-runtime.wasm");
+    let arguments = ["run", &guest, "--call", "test_log", "--input", "text:hello\x1b[2J"];
     let quiet = touchstone(&arguments);
     assert_eq!((quiet.code, &*quiet.err), (0, ""));
     let ran = touchstone(&[&arguments[..], &["--log", "--json"]].concat());

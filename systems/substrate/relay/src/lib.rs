@@ -1,7 +1,7 @@
 //! Westend's runtime with two more exports, which Substrate's benchmark of executors added to
 //! Kusama's. Their source is that of the guests `test-runtime` and `large-runtime`.
 #![no_std]
-#![allow(dead_code)]
+#![allow(dead_code, reason = "the two exports use a part of what guests share")]
 
 extern crate alloc;
 // Its exports and custom sections.
