@@ -2,6 +2,5 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    #[cfg(feature = "wasmedge")]
     touchstone_wasmedge_library::link();
 }
