@@ -18,7 +18,7 @@ pub trait Engine: Send + Sync {
     /// Short name, as in filters and tables: `wasmtime`.
     fn id(&self) -> &'static str;
 
-    /// Version of the linked runtime, as stored in every record.
+    /// Version of the linked runtime, such as `48.0.8`, as stored in every record.
     fn version(&self) -> &str;
 
     /// The claimed way of executing guests.

@@ -1,7 +1,7 @@
-//! The guest that reads and edits accounts, on every engine and strategy: the right
+//! The guest that reads and edits accounts, on every engine: the right
 //! account in every encoding, all that differ from it in one byte, and hostile ones.
 
-use crate::everywhere::{compiled, everywhere, load, on_every_engine};
+use crate::everywhere::{compiled, from_each_source, load, on_every_engine};
 use touchstone::case::Guests;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Abi, Config, Instance, Module, Outcome, Strategy, TrapKind};
@@ -351,26 +351,15 @@ fn hostile_ones_are_refused_in_the_room_there_is(run: &mut Run<'_>, encodings: &
     }
 }
 
-/// Strategies of each kind, under which wrong accounts are tried too.
-const CHOSEN: [&str; 5] = [
-    "interpreted",
-    "instance_reuse",
-    "instance_reuse_tracked",
-    "recreate_instance_tracked",
-    "pooling_cow",
-];
-
 #[test]
 fn accounts_are_edited_or_refused() {
     let encodings = encodings();
-    everywhere(&guest(), |engine, strategy, module| {
+    from_each_source(&guest(), |engine, strategy, module| {
         let run = &mut Run::new(engine, strategy, module);
         right_ones_are_read_and_edited(run, &encodings);
-        if CHOSEN.contains(&strategy.to_string().as_str()) {
-            other_lengths_are_refused(run, &encodings);
-            only_an_account_in_use_can_be_frozen(run, &encodings);
-            hostile_ones_are_refused_in_the_room_there_is(run, &encodings);
-        }
+        other_lengths_are_refused(run, &encodings);
+        only_an_account_in_use_can_be_frozen(run, &encodings);
+        hostile_ones_are_refused_in_the_room_there_is(run, &encodings);
     });
 }
 

@@ -1,8 +1,8 @@
-//! The guest that decodes JSON, on every engine and strategy: right texts, wrong ones,
+//! The guest that decodes JSON, on every engine: right texts, wrong ones,
 //! ones that do not fit, and that no call sees what the one before it has left.
 
 use crate::everywhere::runs_modules;
-use crate::run::{Run, each_of};
+use crate::run::{each_of, each_strategy_of};
 use touchstone::case::{Guests, Input};
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages, constructors, started_with};
 use touchstone_executor::{Abi, Outcome, TrapKind, wapc};
@@ -23,10 +23,6 @@ fn guest(growth: Growth) -> GuestModule {
     Guests::built().module("json-module", HeapPages { extra: 0, growth }).unwrap()
 }
 
-fn each(growth: Growth, test: impl Fn(&mut Run<'_>) + Sync) {
-    each_of(&guest(growth), test);
-}
-
 #[test]
 fn right_texts_return() {
     let bytes = |input: Input| input.bytes(None).unwrap();
@@ -37,7 +33,7 @@ fn right_texts_return() {
             bytes(Input::JsonChecksum { json_checksum: size, seed }),
         )
     });
-    each(Growth::AsDeclared, |run| {
+    each_of(&guest(Growth::AsDeclared), |run| {
         for _ in 0..2 {
             run.returns("noop", Abi::Input, b"", b"");
             for (export, abi, input) in DECODING {
@@ -102,7 +98,7 @@ fn any_other_text_is_a_trap_and_the_next_call_is_right() {
     let inputs = DECODING.map(|(_, _, right)| wrong(right));
     // Other bytes, and what they say is the same.
     let spaced = [SMALL, BIG].map(|text| changed(text, b" ", false, b'\t'));
-    each(Growth::AsDeclared, |run| {
+    each_of(&guest(Growth::AsDeclared), |run| {
         for ((export, abi, right), wrong) in DECODING.into_iter().zip(&inputs) {
             for input in wrong {
                 run.traps(export, abi, input);
@@ -127,7 +123,7 @@ fn a_text_that_does_not_fit_is_a_trap_and_leaves_nothing_behind() {
     large[..SMALL.len()].copy_from_slice(SMALL);
     // Enough for the guest's own pages, but the memory has to grow far.
     let fitting = &large[..1 << 20];
-    each(Growth::UpTo(most), |run| {
+    each_strategy_of(&guest(Growth::UpTo(most)), |run| {
         // Native code takes its memory from the process.
         if !runs_modules(run.module) {
             println!("{}: has no such limit", run.name);

@@ -1,7 +1,7 @@
 //! The guest that encodes and decodes the same records in seven formats, on every engine:
 //! all bytes and all values, what changes with one byte, and messages that are wrong.
 
-use crate::everywhere::everywhere;
+use crate::everywhere::from_each_source;
 use records_payload::{Codec, Monster, decoded_all, encoded_all};
 use touchstone::case::Guests;
 use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -15,10 +15,6 @@ const SUMMED: [Codec; 5] =
 fn readings(codec: Codec, count: usize) -> Vec<u8> {
     codec.readings(&records_payload::batch(count, 3))
 }
-
-/// Strategies with different sources of instances and different resets.
-const STRATEGIES: [&str; 4] =
-    ["interpreted", "instance_reuse_tracked", "recreate_instance_tracked", "pooling_cow"];
 
 fn guest() -> GuestModule {
     Guests::built().module("records", HeapPages::default()).unwrap()
@@ -56,15 +52,13 @@ impl Run<'_> {
 /// One test, because it takes some engines longer to compile the guest than to run it.
 #[test]
 fn records_come_out_as_they_are_and_wrong_messages_do_not() {
-    everywhere(&guest(), |engine, strategy, module| {
-        if STRATEGIES.contains(&strategy.to_string().as_str()) {
-            let instance = module.new_instance().unwrap();
-            let run = &mut Run { name: format!("{engine} {strategy}"), module, instance };
-            all_bytes_and_all_values_are_right(run);
-            another_value_is_another_answer(run);
-            wrong_messages_are_errors_of_the_guest_and_take_no_memory(run);
-            karmem_takes_what_is_not_there_for_empty(run);
-        }
+    from_each_source(&guest(), |engine, strategy, module| {
+        let instance = module.new_instance().unwrap();
+        let run = &mut Run { name: format!("{engine} {strategy}"), module, instance };
+        all_bytes_and_all_values_are_right(run);
+        another_value_is_another_answer(run);
+        wrong_messages_are_errors_of_the_guest_and_take_no_memory(run);
+        karmem_takes_what_is_not_there_for_empty(run);
     });
 }
 

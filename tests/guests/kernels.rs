@@ -1,4 +1,4 @@
-//! The kernels, on every engine and strategy.
+//! The kernels, on every engine.
 
 use crate::run::each;
 use touchstone::case;

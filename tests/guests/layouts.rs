@@ -1,14 +1,12 @@
 //! The guests that walk over scooters, on every engine: every walk adds to every distance,
 //! and vectors are refused with the reason where a runtime has none.
 
-use crate::everywhere::everywhere;
+use crate::everywhere::from_each_source;
 use touchstone::case::Guests;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{Abi, Feature, Outcome, Strategy, Support};
 
 const WALKS: [&str; 7] = ["Native", "Fixed", "Stride", "SoA", "AoP", "Fixed_SIMD", "SoA_SIMD"];
-const STRATEGIES: [&str; 3] =
-    ["interpreted", "instance_reuse_tracked", "recreate_instance_tracked"];
 
 fn guest(name: &str) -> GuestModule {
     Guests::built().module(name, HeapPages::default()).unwrap()
@@ -29,10 +27,7 @@ fn expected(count: u32, more: u32) -> u64 {
 #[test]
 fn every_walk_adds_to_every_distance() {
     for (name, walks) in [("layouts", &WALKS[..5]), ("layouts-simd", &WALKS)] {
-        everywhere(&guest(name), |engine, strategy, module| {
-            if !STRATEGIES.contains(&strategy.to_string().as_str()) {
-                return;
-            }
+        from_each_source(&guest(name), |engine, strategy, module| {
             let mut instance = module.new_instance().unwrap();
             let mut call = |walk, count: u32, more: u32| {
                 let export = module.export(walk, Abi::Input).unwrap();
@@ -58,7 +53,7 @@ fn every_walk_adds_to_every_distance() {
 /// The state of a used instance changes no answer, nor does a smaller walk before a larger one.
 #[test]
 fn a_used_instance_answers_as_a_new_one_does() {
-    everywhere(&guest("layouts"), |engine, strategy, module| {
+    from_each_source(&guest("layouts"), |engine, strategy, module| {
         if strategy.to_string() != "instance_reuse_tracked" {
             return;
         }

@@ -1,7 +1,7 @@
 //! The guest with many data segments, on every engine and strategy.
 
 use crate::everywhere::{load, on_every_engine};
-use crate::run::each;
+use crate::run::each_strategy_of;
 use std::collections::BTreeSet;
 use touchstone::case::{self, Guests};
 use touchstone_executor::guest::{GuestModule, HeapPages};
@@ -22,7 +22,8 @@ fn it_has_what_its_case_says() {
 fn calls_answer_alike_after_each_other() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/cases/many_segments.toml");
     let cases = case::load(file).unwrap();
-    each("many-segments", |run| {
+    let guest = Guests::built().module("many-segments", HeapPages::default()).unwrap();
+    each_strategy_of(&guest, |run| {
         for _ in 0..2 {
             for case in &cases {
                 let mut calls = vec![(&case.input, &case.expect.output)];

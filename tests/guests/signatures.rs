@@ -1,4 +1,4 @@
-//! The guests that verify signatures, on every engine and strategy: good entries, entries
+//! The guests that verify signatures, on every engine: good entries, entries
 //! with one bit changed anywhere, fields that are no good, and inputs that are none.
 
 use crate::run::{Run, each};

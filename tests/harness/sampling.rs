@@ -60,7 +60,7 @@ fn on_two_threads_a_sample_counts_only_if_the_other_one_made_progress() {
         return;
     }
     let place = Place::new("[2]");
-    let ran = place.run_all(&by_thread(Duration::from_millis(10)));
+    let ran = place.run_all(&by_thread(Duration::from_millis(1)));
     // After many tries it is published with a mark: what else the machine does fails no cell.
     assert_eq!((ran.came.cells.measured, ran.came.cells.marked, ran.came.failed()), (1, 1, 0));
     let all = samples(&ran, Metric::Call);

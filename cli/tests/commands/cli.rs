@@ -369,15 +369,17 @@ fn a_folder_of_cases_is_made_and_measured() {
     let filter = format!("sum_from_sum/{executor}/1_threads$");
     let ran = touchstone(&["bench", &filter, "--cases", cases, "--sampling", "quick"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // There are neither ratios nor picks, so this is all.
-    assert!(ran.out.starts_with("Interference: ") && ran.out.lines().count() == 1, "{}", ran.out);
+    // There are neither ratios nor picks.
+    assert!(ran.out.starts_with("call ") && ran.out.contains(&executor), "{}", ran.out);
+    assert!(ran.out.lines().last().unwrap().starts_with("Interference: "), "{}", ran.out);
     assert!(ran.err.contains("1 cells and 0 comparisons measured"), "{}", ran.err);
     assert!(ran.err.contains("report: "), "{}", ran.err);
     assert_eq!(record::load(own.join("records/records.jsonl")).unwrap().runs.len(), 1);
     let page = std::fs::read_to_string(own.join("BENCHMARK.md")).unwrap();
-    assert!(page.contains("# Benchmark"), "{page}");
+    assert!(page.contains("## Calls\n") && page.contains("| `sum` on `sum` |"), "{page}");
     let page = std::fs::read_to_string(own.join("benchmark/index.html")).unwrap();
     assert!(page.contains("sum"), "the case is not on the page");
+    assert!(!page.contains("<table id=\"headlines\""), "a table of no picks");
     // A wrong output is on the page, and fails the command.
     std::fs::write(own.join("expected.bin"), [1, 2, 3, 4]).unwrap();
     let ran = touchstone(&["bench", &filter, "--cases", cases, "--sampling", "quick"]);

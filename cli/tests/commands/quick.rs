@@ -103,10 +103,11 @@ fn the_overview_ends_with_a_page_whatever_the_machine_is_like() {
     let busy = Busy::new(2);
     overview("exec \"$0\" \"$@\"");
     drop(busy);
-    // One processor; few addresses, so that pools cannot be made; a home that cannot be written.
-    overview("exec taskset -c 0 \"$0\" \"$@\"");
-    overview("ulimit -v 6000000; exec \"$0\" \"$@\"");
-    overview("unset XDG_CACHE_HOME; HOME=/proc PATH=/nowhere exec \"$0\" \"$@\"");
+    // Few addresses, so that pools cannot be made; a home that cannot be written; one processor.
+    overview(
+        "ulimit -v 6000000; unset XDG_CACHE_HOME; taskset -pc 0 $$ >/dev/null; \
+         HOME=/proc PATH=/nowhere exec \"$0\" \"$@\"",
+    );
 }
 
 fn has_wasmi() -> bool {

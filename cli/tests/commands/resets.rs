@@ -1,6 +1,6 @@
 //! Clean calls that write so many pages: the guest, the command, and what it records.
 
-use crate::command::{Folder, Ran, touchstone};
+use crate::command::{Folder, Ran, on_few_engines, touchstone};
 use crate::everywhere::everywhere;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -106,10 +106,10 @@ fn the_guest_says_which_pages_are_clean_and_which_were_written() {
 #[test]
 fn every_executor_is_recorded_in_every_process_and_in_the_same_rounds() {
     let folder = Folder::new();
-    let few = "_(instance_reuse_tracked|instance_reuse)$";
+    let few = on_few_engines("instance_reuse_tracked|instance_reuse");
     let options = "--pages 40 --touch page --place scattered --drift tenth --drift all \
                    --processes 2 --rounds 3 --seed 7";
-    let options: Vec<&str> = [few].into_iter().chain(options.split_whitespace()).collect();
+    let options: Vec<&str> = [&*few].into_iter().chain(options.split_whitespace()).collect();
     let (ran, lines) = resets(&folder, &options);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let measured = measured(&lines);
@@ -149,7 +149,10 @@ fn the_strategies_of_one_engine_are_the_default_and_are_compared() {
 #[test]
 fn more_threads_than_processors_are_skipped_with_the_reason() {
     let folder = Folder::new();
-    let (ran, lines) = resets(&folder, &["_instance_reuse$", "--pages", "1", "--threads", "60000"]);
+    let (ran, lines) = resets(
+        &folder,
+        &[&*on_few_engines("instance_reuse"), "--pages", "1", "--threads", "60000"],
+    );
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("skipped: 60000 threads on "), "{}", ran.err);
     let refused = refused(&lines);
@@ -163,7 +166,8 @@ fn more_threads_than_processors_are_skipped_with_the_reason() {
 #[test]
 fn a_process_that_takes_too_much_memory_is_ended_and_the_reason_recorded() {
     let folder = Folder::new();
-    let options = ["_instance_reuse$", "--pages", "16384", "--processes", "1", "--memory", "1"];
+    let reuse = on_few_engines("instance_reuse");
+    let options = [&*reuse, "--pages", "16384", "--processes", "1", "--memory", "1"];
     let (ran, lines) = resets(&folder, &options);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let refused = refused(&lines);
@@ -202,7 +206,8 @@ fn an_interrupted_run_keeps_what_it_measured() {
     let folder = Folder::new();
     let records = folder.at("resets.jsonl");
     std::fs::write(&records, "the old ones").unwrap();
-    let few = ["_instance_reuse$", "--pages", "1", "--processes", "1024", "--rounds", "1"];
+    let reuse = on_few_engines("instance_reuse");
+    let few = [&*reuse, "--pages", "1", "--processes", "1024", "--rounds", "1"];
     interrupted(&records, &few, Signal::SIGTERM);
     assert_eq!(std::fs::read_to_string(&records).unwrap(), "the old ones");
 }
@@ -211,7 +216,8 @@ fn an_interrupted_run_keeps_what_it_measured() {
 fn a_killed_run_goes_on_without_a_lost_or_doubled_point() {
     let folder = Folder::new();
     let records = folder.at("resets.jsonl");
-    let few = ["_instance_reuse$", "--pages", "1", "--processes", "12", "--rounds", "1"];
+    let reuse = on_few_engines("instance_reuse");
+    let few = [&*reuse, "--pages", "1", "--processes", "12", "--rounds", "1"];
     let left = interrupted(&records, &few, Signal::SIGKILL);
     let (ran, all) = resets(&folder, &few);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
@@ -223,7 +229,7 @@ fn a_killed_run_goes_on_without_a_lost_or_doubled_point() {
     assert_eq!((points.len(), each.len()), (12 * places.len(), 12 * places.len()));
     // Another run is not the same one.
     interrupted(&records, &few, Signal::SIGKILL);
-    let other = ["_instance_reuse$", "--pages", "2", "--processes", "1", "--rounds", "1"];
+    let other = [&*reuse, "--pages", "2", "--processes", "1", "--rounds", "1"];
     let (_, all) = resets(&folder, &other);
     assert!(measured(&all).iter().all(|point| point.place.number("pages") == Some(2)));
 }

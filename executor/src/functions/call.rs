@@ -81,6 +81,21 @@ impl<'a> HostCall<'a> {
     /// # Errors
     ///
     /// A trap if they do not lie in the memory.
+    ///
+    /// # Examples
+    ///
+    /// The bytes borrow the call. A function that may refuse them takes a copy:
+    ///
+    /// ```
+    /// # use touchstone_executor::*;
+    /// let mut functions = Functions::standard();
+    /// functions.wrap("host", "log", |call: &mut HostCall<'_>, pointer: u32, length: u32| {
+    ///     let bytes = call.read(pointer, length)?.to_vec();
+    ///     let line = String::from_utf8(bytes).map_err(|error| call.refuse(error))?;
+    ///     println!("{line}");
+    ///     Ok(())
+    /// });
+    /// ```
     pub fn read(&mut self, pointer: u32, length: u32) -> Result<&[u8], Trap> {
         self.bytes(pointer, length).map(|bytes| &*bytes)
     }

@@ -104,7 +104,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   $("cells").focus();
 });
-$("headlines").addEventListener("click", ({ target }) => target.closest("a") && $("matrix").scrollIntoView());
+$("headlines")?.addEventListener("click", ({ target }) => target.closest("a") && $("matrix").scrollIntoView());
 
 // The theme. Where nothing can be stored, it lasts as long as the page.
 const theme = (name) => {

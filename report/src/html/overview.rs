@@ -37,7 +37,10 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
     rows.map(|(name, own)| format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", html(own))).collect()
 }
 
-/// A row for each of the first picks. The executor links to the view with it as baseline.
+/// The table of the picks, around its rows.
+const HEADLINES: &str = include_str!("headlines.html");
+
+/// A row for each of the first picks; nothing without a pick. The executor links to the view with it as baseline.
 pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
     let mut text = String::new();
     for Pick { need, executor, time, .. } in all.iter().take(MOST) {
@@ -57,9 +60,9 @@ pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
         );
     }
     if text.is_empty() {
-        text.push_str("<tr><td colspan=\"3\">Nothing that can be chosen was timed.</td></tr>\n");
+        return text;
     }
-    text
+    HEADLINES.replace("{{rows}}", &text)
 }
 
 /// A name that may be broken at each underscore.

@@ -2,6 +2,7 @@
 
 use super::verdict;
 use crate::Content;
+use crate::rank::fastest;
 use crate::units::{MARK, count, median, percent, ratio_with_interval};
 use std::fmt::Write;
 use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
@@ -10,7 +11,10 @@ use touchstone_record::terminal::{Style, Table};
 /// Ratios that are printed.
 const RATIOS: usize = 3;
 
-/// The first ratios, the pick for each need, and what interference did.
+/// Calls that are printed where there are neither ratios nor picks.
+const CALLS: usize = 8;
+
+/// The first ratios and the pick for each need, or the calls; and what interference did.
 pub(crate) fn text(content: &Content<'_>) -> String {
     let style = Style::of_stdout();
     let mut ratios = Table::new(&["call", "A", "B", "B / A [95 %]"]).indented(2);
@@ -40,6 +44,12 @@ pub(crate) fn text(content: &Content<'_>) -> String {
     if !content.picks.is_empty() {
         text += &format!("Picks: the fastest clean call for each need\n{}", picks.render(style));
     }
+    let calls = calls(content);
+    if !has_ratios && content.picks.is_empty() && !calls.is_empty() {
+        let mut table = Table::new(&["call", "fastest of each engine", "time"]);
+        calls.into_iter().for_each(|row| table.row(row));
+        text += &table.render(style);
+    }
     let (cells, marked, share) = content.matrix.counts();
     let _ = match marked {
         _ if cells == 0 => Ok(()),
@@ -54,4 +64,17 @@ pub(crate) fn text(content: &Content<'_>) -> String {
         ),
     };
     text
+}
+
+/// The fastest executor of each engine, for cases that the pages do not name.
+fn calls(content: &Content<'_>) -> Vec<[String; 3]> {
+    let matrix = content.matrix;
+    let works = matrix.works.iter().take(CALLS);
+    let calls = works.flat_map(|work| {
+        matrix.engines().into_iter().filter_map(move |engine| {
+            let own = fastest(matrix, work, |executor| executor.engine == engine);
+            own.map(|(executor, time)| [work.case.clone(), executor.to_string(), median(&time)])
+        })
+    });
+    calls.collect()
 }
