@@ -240,7 +240,7 @@ pub(crate) fn describe(
                 InstanceFrom::Reuse => "one, reset in place".to_owned(),
                 _ => match tenants(strategy, info) {
                     1 => "allocated on demand".to_owned(),
-                    most => format!("allocated on demand, {most} in turn in one store"),
+                    most => format!("allocated on demand, up to {most} in turn in one store"),
                 },
             },
         )
