@@ -84,16 +84,12 @@ impl<'a> HostCall<'a> {
     ///
     /// # Examples
     ///
-    /// The bytes borrow the call. A function that may refuse them takes a copy:
-    ///
     /// ```
     /// # use touchstone_executor::*;
     /// let mut functions = Functions::standard();
     /// functions.wrap("host", "log", |call: &mut HostCall<'_>, pointer: u32, length: u32| {
-    ///     let bytes = call.read(pointer, length)?.to_vec();
-    ///     let line = String::from_utf8(bytes).map_err(|error| call.refuse(error))?;
-    ///     println!("{line}");
-    ///     Ok(())
+    ///     let copy = call.read(pointer, length)?.to_vec(); // Or `refuse` cannot borrow `call`.
+    ///     String::from_utf8(copy).map(|line| print!("{line}")).map_err(|why| call.refuse(why))
     /// });
     /// ```
     pub fn read(&mut self, pointer: u32, length: u32) -> Result<&[u8], Trap> {

@@ -40,7 +40,8 @@ pub(super) fn facts(matrix: &Matrix<'_>) -> String {
 /// The table of the picks, around its rows.
 const HEADLINES: &str = include_str!("headlines.html");
 
-/// A row for each of the first picks; nothing without a pick. The executor links to the view with it as baseline.
+/// A row for each of the first picks, whose executor links to the view with it as baseline;
+/// nothing without a pick.
 pub(super) fn headlines(matrix: &Matrix<'_>, all: &[Pick<'_>]) -> String {
     let mut text = String::new();
     for Pick { need, executor, time, .. } in all.iter().take(MOST) {

@@ -11,8 +11,7 @@
 
 use crate::data::StoreData;
 use crate::loan::{Loan, noting};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use touchstone_executor::adapter::HostState;
 use touchstone_executor::guest::ModuleInfo;
 use wasmtime::{Engine, Store};
@@ -75,39 +74,21 @@ fn left_behind(info: &ModuleInfo) -> Option<u64> {
     Some(INSTANCE.saturating_add(entries.saturating_mul(ENTRY)).saturating_add(functions))
 }
 
-/// Places of this process in which one instance follows the other.
-static PLACES: AtomicUsize = AtomicUsize::new(0);
+/// Held by each place of this process in which one instance follows the other.
+static PLACES: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
 
-/// Places from which on each instance has a store of its own. What the store of another place
-/// left behind is in no cache by then, and a new instance beside it needs memory that is not
-/// either. A call on a random one of 10, 100, 300, 1,000 and 10,000 places took 1.8, 2.6, 3.7, 4.9
-/// and 14.5 µs with eight instances in a store and 3.2, 3.2, 3.9, 4.9 and 8.8 µs with one; of a
-/// hundred calls, the slowest took 6, 10, 40, 29 and 31 µs against 5, 5, 7, 9 and 24
+/// Places from which on each instance has a store of its own: memory beside what is left behind is
+/// in no cache by then. A call on a random one of 10, 100, 300, 1,000 and 10,000 places took 1.8, 2.6,
+/// 3.7, 4.9 and 14.5 µs with eight instances in a store and 3.2, 3.2, 3.9, 4.9 and 8.8 µs with one
 /// (`touchstone density 'wasmtime_recreate_instance_tracked$'`, Xeon, family 6, model 207).
 const CROWDED: usize = 256;
-
-/// Counts a place for as long as it lives.
-pub(crate) struct Place;
-
-impl Place {
-    fn new() -> Self {
-        PLACES.fetch_add(1, Ordering::Relaxed);
-        Self
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        PLACES.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// A store, the memories of the instance in it, and how many more may follow.
 pub(crate) struct Tenancy {
     pub(crate) store: Store<StoreData>,
     loans: Vec<Arc<Loan>>,
     left: u32,
-    place: Place,
+    place: Arc<()>,
 }
 
 /// The parts of an instance that the next one reuses.
@@ -116,23 +97,14 @@ pub(crate) enum Kept {
     /// A store with room for it.
     Store(Tenancy),
     /// Parts for a new store: the host's buffers, mostly.
-    Parts(HostState, Vec<Arc<Loan>>, Place),
+    Parts(HostState, Vec<Arc<Loan>>, Arc<()>),
 }
 
 impl Tenancy {
     /// A new store for a number of instances.
     pub(crate) fn new(engine: &Engine, host: HostState, tenants: u32) -> Self {
-        Self::at(Place::new(), engine, host, Vec::new(), tenants)
-    }
-
-    fn at(
-        place: Place,
-        engine: &Engine,
-        host: HostState,
-        loans: Vec<Arc<Loan>>,
-        left: u32,
-    ) -> Self {
-        Self { store: Store::new(engine, StoreData::new(host)), loans, left, place }
+        let store = Store::new(engine, StoreData::new(host));
+        Self { store, loans: Vec::new(), left: tenants, place: Arc::clone(&PLACES) }
     }
 
     /// The store of the last instance, with a clean host, or a new one.
@@ -152,7 +124,8 @@ impl Tenancy {
             }
             Some(Kept::Parts(mut host, loans, place)) => {
                 host.reset();
-                Self::at(place, engine, host, loans, tenants)
+                let store = Store::new(engine, StoreData::new(host));
+                Self { store, loans, left: tenants, place }
             }
             None => Self::new(engine, host(), tenants),
         }
@@ -177,7 +150,7 @@ impl Tenancy {
     #[inline]
     pub(crate) fn end(self, well: bool) -> Kept {
         self.loans.iter().for_each(|loan| loan.end());
-        if well && self.left > 0 && PLACES.load(Ordering::Relaxed) < CROWDED {
+        if well && self.left > 0 && Arc::strong_count(&PLACES) < CROWDED {
             return Kept::Store(self);
         }
         Kept::Parts(self.store.into_data().host, self.loans, self.place)
@@ -196,7 +169,7 @@ mod tests {
             matches!(Tenancy::new(&engine, host, 8).end(true), Kept::Store(_))
         };
         assert!(waits());
-        let crowd: Vec<Place> = (0..CROWDED).map(|_| Place::new()).collect();
+        let crowd = vec![Arc::clone(&PLACES); CROWDED];
         assert!(!waits());
         drop(crowd);
         assert!(waits());
