@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
-    expecting = "an input is \"0x…\", { text = \"…\" }, { file = \"…\" }, \
+    expecting = "an input or output is \"0x…\", { text = \"…\" }, { file = \"…\" }, \
                  { first_line = \"…\", file = \"…\" }, { json = bytes, seed = … }, \
                  { json_checksum = bytes, seed = … }, { monsters = …, points = …, seed = …, codec = \"…\" }, \
                  { readings = …, seed = …, codec = \"…\" }, or a list of { u32 = … } and { u64 = … }"

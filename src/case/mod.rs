@@ -10,7 +10,7 @@ mod random;
 mod suite;
 mod text;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -171,7 +171,10 @@ struct CaseFile {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "{ output = … }, written as an input: \"0x…\", { text = \"…\" }, { file = \"…\" }, …"
+)]
 pub struct Expect {
     pub output: Input,
 }
@@ -208,27 +211,30 @@ pub fn built_in() -> Result<Vec<Case>> {
 }
 
 /// All cases of a folder, sorted by file name. Fails if the folder cannot be read or has no case,
-/// if two cases share a name, or with line and column of an invalid file.
+/// if two cases share a name, or with a line for each invalid file or case.
 pub fn load_all(folder: impl Into<FilePath>) -> Result<Vec<Case>> {
-    let (folder, mut cases) = (folder.into(), Vec::new());
+    let (folder, mut cases, mut problems) = (folder.into(), Vec::new(), Vec::new());
     let is_of_the_report =
         |place: &FilePath| OF_THE_REPORT.iter().any(|name| place.path().ends_with(name));
     for place in data::files(&folder, "the cases")? {
         if folder.is_confined() && is_of_the_report(&place) {
             continue;
         }
-        cases.extend(load(&place)?);
+        match load(&place) {
+            Ok(own) => cases.extend(own),
+            Err(error) => problems.push(format!("{error:#}")),
+        }
     }
-    if cases.is_empty() {
-        bail!("there is no case (*.toml) in {folder}");
-    }
+    ensure!(problems.is_empty(), "{}", problems.join("\n"));
+    ensure!(!cases.is_empty(), "there is no case (*.toml) in {folder}");
     if let Some(name) = repeated(cases.iter().map(|case| &case.name)) {
         bail!("two cases in {folder} are called '{name}'");
     }
     Ok(cases)
 }
 
-/// The cases of one file, in its order. Fails with line and column if the file is invalid.
+/// The cases of one file, in its order. Fails with line and column if the file is invalid, or with
+/// a line for each invalid case.
 pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
     let place = place.into();
     let mut cases = match data::read(&place, "the case")? {
@@ -236,15 +242,16 @@ pub fn load(place: impl Into<FilePath>) -> Result<Vec<Case>> {
         CaseFile { case: None, suite: Some(suite) } => suite.cases(),
         _ => bail!("{place} must contain either [case] or [suite]"),
     };
-    let folder = place.folder();
+    let (folder, mut problems) = (place.folder(), Vec::new());
     for case in &mut cases {
         let also = case.also.iter_mut().flat_map(|also| [&mut also.input, &mut also.output]);
         let all = also.chain([&mut case.input, &mut case.expect.output]);
         all.for_each(|input| input.resolve(&folder));
         if let Some(problem) = problem(case) {
-            bail!("the case '{}' in {place} {problem}", case.name);
+            problems.push(format!("the case '{}' in {place} {problem}", case.name));
         }
     }
+    ensure!(problems.is_empty(), "{}", problems.join("\n"));
     Ok(cases)
 }
 

@@ -283,11 +283,19 @@ fn what_is_wrong_with_a_case_is_said() {
         ("budget_s = -1.0", "a budget that is no time above 0 s"),
         ("input = { file = \"inputs/none.json\" }", "cannot read the input"),
         ("input = { json_checksum = 1023, seed = 1 }", "1024 bytes or more"),
-        ("input = { json = 2000 }", "an input is"),
+        ("input = { json = 2000 }", "an input or output is"),
         (SUITE, "must contain either [case] or [suite]"),
     ] {
         let error = load(&format!("{CASE}{added}\n")).unwrap_err();
         assert!(error.contains(says), "{added}: {error}");
+    }
+    for (expect, says) in [
+        ("\"0x\"", "expected { output = … }, written as an input: \"0x…\", { text"),
+        ("{ output = 7 }", "an input or output is \"0x…\", { text"),
+        ("{ outptu = \"0x\" }", "unknown field `outptu`, expected `output`"),
+    ] {
+        let error = load(&with(CASE, "{ output = \"0x\" }", expect)).unwrap_err();
+        assert!(error.contains(says), "{error}");
     }
     let codec = load(&with(CASE, "\"plain\"", "\"codec\"")).unwrap_err();
     assert!(codec.contains("names a codec where the convention is codec"), "{codec}");
@@ -355,6 +363,14 @@ fn a_wrong_case_file_is_named_with_line_and_column() {
         let error = error("case.toml", &text).unwrap();
         assert!(says.iter().all(|part| error.contains(part)), "{error}");
     }
+    // All files at once, and all cases of a suite.
+    error("case.toml", &CASE.replace("[1]", "[0]"));
+    let suite = SUITE.replace("threads  = [1]", "threads  = []");
+    let all = error("other.toml", &suite).unwrap();
+    let says = ["the case 'c' in", "the case 'nothing' in", "the case 'decode' in"];
+    assert!(says.iter().all(|part| all.contains(part)) && all.lines().count() == 3, "{all}");
+    let all = error("other.toml", "[case]\nnam = 1\n").unwrap();
+    assert!(all.contains("the case 'c' in") && all.contains("`nam`"), "{all}");
     error("case.toml", CASE);
     let twice = error("other.toml", CASE).unwrap();
     assert!(twice.contains("two cases") && twice.contains("'c'"), "{twice}");
