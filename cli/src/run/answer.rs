@@ -30,6 +30,8 @@ pub(super) struct Answer {
     pub(super) reason: Option<String>,
     /// The kind of a trap, and its place.
     pub(super) trap: Option<String>,
+    /// `true` if it needs an import that the host does not have.
+    pub(super) lacks_import: bool,
 }
 
 /// The state of a combination, in the words of `--json`. The first three are results of the guest.
@@ -84,8 +86,9 @@ impl Answer {
             TrapKind::Exit { code } => Some(code),
             _ => None,
         };
-        let trap_words = Some(trap.kind.to_string());
-        Self { trap: trap_words, exit_code, ..Self::nothing(state, &trap.to_string()) }
+        let words = Some(trap.kind.to_string());
+        let lacks_import = matches!(trap.kind, TrapKind::MissingImport { .. });
+        Self { trap: words, exit_code, lacks_import, ..Self::nothing(state, &trap.to_string()) }
     }
 
     pub(super) fn nothing(state: State, reason: &str) -> Self {
@@ -97,7 +100,10 @@ impl Answer {
     }
 
     pub(super) fn failed(error: Error, has_start: bool) -> Self {
-        let Error::Instantiation { trap } = error else { return Refused::from(error).into() };
+        let lacks_import = matches!(error, Error::MissingImports { .. });
+        let Error::Instantiation { trap } = error else {
+            return Self { lacks_import, ..Refused::from(error).into() };
+        };
         let trapped = Self::trapped(&trap);
         let place = match has_start {
             true => "in the start function",

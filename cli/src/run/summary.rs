@@ -57,8 +57,12 @@ impl Shown<'_> {
         if rows.iter().any(|row| row.state() == Some(State::Stopped)) {
             text += "--timeout SECONDS gives calls longer\n";
         }
-        let mut answers = rows.iter().filter_map(|row| row.answer.as_ref());
-        if answers.any(|answer| answer.start_wrote) {
+        let answers = || rows.iter().filter_map(|row| row.answer.as_ref());
+        if answers().any(|answer| answer.lacks_import) {
+            text += "--link NAME=FILE answers imports with the exports of another module, \
+                     --imports zero with zeros\n";
+        }
+        if answers().any(|answer| answer.start_wrote) {
             text += match self.target.call.abi {
                 Abi::Wasi => "the start function wrote to the standard error: --log shows it\n",
                 _ => {

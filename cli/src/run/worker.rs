@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::Guests;
 use touchstone::files::read_whole;
-use touchstone::lab::{Lab, Refused};
+use touchstone::lab::Lab;
 use touchstone::solo::{self, FromProcess};
 use touchstone::terminal::complain;
 use touchstone_executor::adapter::MeasuredEngine;
@@ -185,7 +185,7 @@ impl Loader {
         say(Phase::Compiling);
         // The artifact is reused below.
         let compiled = self.lab.artifact(&*engine, strategy, guest, heap);
-        compiled.map_err(|error| Box::new(Refused::from(error).into()))?;
+        compiled.map_err(failed)?;
         say(Phase::Loading);
         // Loading may instantiate, and so run a start function.
         let config = self.lab.config().clone();

@@ -198,6 +198,19 @@ fn traps_are_shown_with_their_reason() {
 }
 
 #[test]
+fn the_ways_out_of_a_missing_import_are_named() {
+    let folder = Folder::new();
+    let guest = folder.module(GUEST);
+    let ways = "--link NAME=FILE answers imports with the exports of another module, --imports \
+                zero with zeros\n";
+    touchstone(&["run", &guest, "--call", "missing"]).found(&[ways]);
+    let strict = ["run", &guest, "--call", "missing", "--imports", "error"];
+    touchstone(&strict).found(&["does not have 1 of the module's imports", ways]);
+    let out = touchstone(&["run", &guest, "--call", "unreachable"]).out;
+    assert!(!out.contains(ways), "{out}");
+}
+
+#[test]
 fn an_endless_loop_is_stopped() {
     let folder = Folder::new();
     let guest = folder.module(GUEST);
