@@ -34,7 +34,7 @@ before runtimes/Cargo.toml '^touchstone-native = ' \
   "touchstone-$name = { path = \"$name\", version = \"0.1.0\", optional = true }"
 before cli/Cargo.toml '^native = \[' "$name = [\"touchstone-runtimes\/$name\"]"
 before runtimes/src/lib.rs '^ *#\[cfg(feature = "native")\]' \
-  "        #[cfg(feature = \"$name\")]\n        touchstone_$name::engines(),"
+  "    #[cfg(feature = \"$name\")]\n    touchstone_$name::engines(),"
 
 cargo add --quiet --manifest-path "runtimes/$name/Cargo.toml" "$crate" ${CARGO_ADD_FLAGS:-}
 echo "made runtimes/$name, with the features $name of runtimes/Cargo.toml and cli/Cargo.toml"

@@ -1,7 +1,7 @@
 //! The rows of `benches/comparisons.toml`, and the comparisons that they select.
 
 use super::cells::crowded;
-use super::{Cell, Filter, Plan, cores, near};
+use super::{Cell, Filter, Plan, cores, hint};
 use crate::case::{self, Case, GuestName};
 use crate::files::{self, read_text};
 use crate::record::{CellKey, Contender, Executor, Match, Means, Purpose, preference};
@@ -152,7 +152,7 @@ impl Rows {
         if let (Filter::Pattern(text), true, true) = (filter, found.is_empty(), missing.is_empty())
             && purposes == [Purpose::Peers]
         {
-            bail!("no comparison matches '{text}'{}", near(text.as_str(), &all));
+            bail!("no comparison matches '{text}'{}", hint(text.as_str(), &all));
         }
         Ok((found, missing))
     }

@@ -60,7 +60,7 @@ impl Filter {
             names.push(name);
         }
         if let (Self::Pattern(text), true) = (self, selected.is_empty()) {
-            bail!("{none} matches '{text}'{}", near(text.as_str(), &names));
+            bail!("{none} matches '{text}'{}", hint(text.as_str(), &names));
         }
         Ok(selected)
     }
@@ -77,6 +77,13 @@ impl Filter {
         }
         Ok(left)
     }
+}
+
+/// [`near`], and the feature of a wanted engine that this build does not have.
+pub fn hint(wanted: &str, names: &[String]) -> String {
+    let absent = touchstone_runtimes::absent(wanted);
+    let absent = absent.map(|name| format!("; --features={name} adds its backend to a build"));
+    near(wanted, names) + &absent.unwrap_or_default()
 }
 
 /// Names, or parts of names, similar to a text, as the end of a message. Otherwise all names, if

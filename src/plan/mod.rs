@@ -12,7 +12,7 @@ pub use budget::{Budget, FEWEST_CALLS_US};
 pub use cells::refusal;
 pub use cells::{Cell, Plan, crowded};
 pub use comparisons::{Compare, Names, Rows, Wanted, default_rows};
-pub use filter::{Filter, near};
+pub use filter::{Filter, hint, near};
 pub use overview::Overview;
 
 use anyhow::{Result, ensure};

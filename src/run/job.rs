@@ -2,7 +2,7 @@
 
 use super::Task;
 use crate::case::{Case, Guests};
-use crate::plan::{Budget, Cell, Compare, Filter, Overview, Plan, Rows, check_asked_threads, near};
+use crate::plan::{Budget, Cell, Compare, Filter, Overview, Plan, Rows, check_asked_threads, hint};
 use crate::record::{CellKey, Header, MOST_WORKS, Match, Purpose, Refusal, Shard, Status};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
@@ -130,7 +130,7 @@ impl Job {
         for name in &selection.engines {
             if engines.iter().all(|engine| engine.id() != name) {
                 let known: Vec<String> = engines.iter().map(|e| e.id().to_owned()).collect();
-                bail!("there is no engine '{name}' in this build{}", near(name, &known));
+                bail!("there is no engine '{name}' in this build{}", hint(name, &known));
             }
         }
         selection.threads.iter().try_for_each(|threads| check_asked_threads(*threads))?;
@@ -166,7 +166,7 @@ impl Job {
             let is_met = names.iter().any(|name| selection.filter.matches(name));
             if let (Filter::Pattern(text), false) = (&selection.filter, is_met) {
                 let text = text.as_str();
-                bail!("nothing matches '{text}'{}", near(text, &names));
+                bail!("nothing matches '{text}'{}", hint(text, &names));
             }
             bail!("nothing to measure: the options exclude every cell{}", skipped(&plan));
         }

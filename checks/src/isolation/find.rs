@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::Guests;
-use touchstone::plan::{Filter, near};
+use touchstone::plan::{Filter, hint};
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -57,7 +57,7 @@ pub fn jobs(engines: &[Arc<dyn MeasuredEngine>], filter: Option<&str>) -> Result
     }
     match filter {
         Some(text) if jobs.is_empty() => {
-            bail!("no executor and kind of state matches '{text}'{}", near(text, &names))
+            bail!("no executor and kind of state matches '{text}'{}", hint(text, &names))
         }
         _ => Ok(jobs),
     }
