@@ -73,6 +73,10 @@ impl Machine {
                  refuses files of such a build",
             );
         }
+        let folder = self.into.unwrap_or_else(|| record::default_path("machines"));
+        let file = format!("{}.jsonl.zst", header.date());
+        let path = folder.join(header.machine.slug()).join(file);
+        files::stage(&path, &[]).context("name another folder with --into")?;
         let scratch = Scratch::new()?;
         let mut records = RecordFile::append_to(scratch.path().join("machine.jsonl"))?;
         records.append(&Line::Run(Box::new(job.header.clone())))?;
@@ -99,11 +103,6 @@ impl Machine {
             bail!("the run was broken off: {reason}");
         }
         let content = packed(&files::read_whole(records.path())?);
-        let folder = self.into.unwrap_or_else(|| record::default_path("machines"));
-        let folder = folder.join(header.machine.slug());
-        let path = folder.join(format!("{}.jsonl.zst", header.date()));
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         files::stage(&path, &content)?.commit()?;
         let (book, fault) = match verify(&content, None, &ThisClone) {
             Ok(book) => (book, None),

@@ -6,7 +6,7 @@ use super::{Book, End, Header, Line};
 use crate::files::{self, FilePath, read_whole, without_mark};
 use crate::packed::unpacked;
 use crate::terminal::complain;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -26,6 +26,9 @@ pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
         false => files::own("target").join(name),
     }
 }
+
+/// The remedy for a record file that cannot be written, as the end of a message.
+const OTHER: &str = "name another file with --records (merge: -o)";
 
 /// The records of `make bench`.
 pub const BENCH: &str = "records.jsonl";
@@ -236,11 +239,12 @@ impl RecordFile {
     /// Fails when the folder cannot be written, or another run holds the file.
     pub fn append_to(path: impl Into<FilePath>) -> Result<Self> {
         let path = path.into();
-        let mut file = files::append_to(&path)?;
+        let mut file = files::append_to(&path)
+            .with_context(|| format!("no records can go to {path}; {OTHER}"))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => bail!(
-                "another run{} is writing {path}; wait for it, or name another file with --records",
+                "another run{} is writing {path}; wait for it, or {OTHER}",
                 super::holder::of(&file).map_or_else(String::new, |holder| format!(" ({holder})"))
             ),
             Err(TryLockError::Error(error)) => {
@@ -279,7 +283,8 @@ impl RecordFile {
     fn part_of(path: &Path) -> Result<Self> {
         let folder = files::folder_of(path);
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot make the folder {}; {OTHER}", folder.display()))?;
+        ensure!(!path.is_dir(), "cannot replace {}: it is a folder; {OTHER}", path.display());
         // Nobody named this file: it is not written through a link.
         let name = path.with_added_extension("part");
         let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;

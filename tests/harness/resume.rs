@@ -166,6 +166,8 @@ fn a_folder_that_cannot_be_made_is_named() {
     std::fs::write(&in_the_way, "").unwrap();
     let error = RecordFile::append_to(in_the_way.join("records.jsonl")).unwrap_err();
     assert!(format!("{error:#}").contains("cannot make the folder"), "{error:#}");
+    let error = RecordFile::replacing(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it is a folder; name another file with --records"), "{error}");
 }
 
 /// Runs of lines, as a record file has them.
