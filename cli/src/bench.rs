@@ -1,22 +1,22 @@
 //! `touchstone bench`.
 
 use super::Ended;
-use super::common::{begin, ended};
+use super::common::{CasesOf, begin, ended};
 use super::compare::own_side;
 use super::report::Report;
-use anyhow::Result;
-use std::path::{Path, PathBuf};
+use anyhow::{Context, Result};
 use std::process::Command;
 use std::time::Duration;
 use touchstone::case::Suite;
 use touchstone::compare::MARGIN;
 use touchstone::contest::{Contest, Made, contest};
+use touchstone::files;
 use touchstone::plan::Budget;
 use touchstone::record::{Comparison, MOST_PROCESSES, Match, Purpose};
 use touchstone::run::{Arguments, Asked, serve_if_worker, shown};
 use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::{Progress, complain, print};
-use touchstone_report as report;
+use touchstone_report::{self as report, Options};
 
 /// Measures cells and comparisons, and appends the records.
 ///
@@ -25,6 +25,8 @@ use touchstone_report as report;
 /// before anything is timed. A probe detects interference by other tenants of the processor.
 /// Samples with interference are repeated, and estimates with too few clean samples are marked † in
 /// the report.
+///
+/// With --cases DIR, a report goes to DIR, and so do the records unless --records is given.
 ///
 /// Several machines of one kind can share a run: each measures shards (--shard), and
 /// `touchstone merge` joins their records.
@@ -35,18 +37,16 @@ use touchstone_report as report;
 /// Ctrl-C it exits with 130, after SIGTERM with 143.
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("cases", |cases| cases.conflicts_with("overview")),
     after_help = "Example:\n  touchstone bench --overview --sampling quick --records /tmp/quick/records.jsonl --report"
 )]
 pub(super) struct Bench {
     #[command(flatten)]
     arguments: Arguments,
-    /// Measure the cases of DIR, with the guests (*.wasm, listed in SHA256SUMS) beside them, and
-    /// write records (unless --records is given) and a report to DIR; `touchstone init` makes such
-    /// a folder
-    #[arg(long, value_name = "DIR", conflicts_with = "overview")]
-    cases: Option<PathBuf>,
+    #[command(flatten)]
+    of: CasesOf,
     /// Write the report afterwards, as `touchstone report --draft` does: of --records FILE beside
-    /// FILE, otherwise into the project
+    /// FILE, otherwise into the project, whose page needs all cells
     #[arg(long)]
     report: bool,
     /// Serve as a worker process of another run
@@ -56,7 +56,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn execute(self) -> Result<Ended> {
-        let suite = Suite::of(self.cases.as_deref())?;
+        let suite = Suite::of(self.of.cases.as_deref())?;
         let engines = touchstone_runtimes::engines();
         if self.worker {
             anyhow::ensure!(
@@ -65,7 +65,7 @@ impl Bench {
             );
             return Ok(Ended::Well);
         }
-        let purposes = match (&self.cases, self.arguments.selection.overview) {
+        let purposes = match (&self.of.cases, self.arguments.selection.overview) {
             // The comparisons are of the project's own cases.
             (Some(_), _) => Vec::new(),
             (None, true) => vec![Purpose::Overview],
@@ -80,13 +80,7 @@ impl Bench {
             engines: &engines,
             purposes,
             exact: false,
-            worker: &|| {
-                let mut command = worker();
-                if let Some(folder) = &self.cases {
-                    command.arg("--cases").arg(folder);
-                }
-                Ok(command)
-            },
+            worker: &|| Ok(self.of.hand_to(worker())),
             pairs: &|of, seed, made| in_pairs(of, seed, made, LONGEST, &stop),
         };
         let is_part = asked.prints_records() || self.arguments.selection.shard.is_some();
@@ -94,7 +88,22 @@ impl Bench {
             !(is_part && self.report),
             "--report needs a record file with all shards: leave --shard and '-' out, or merge first"
         );
+        let is_reported = !is_part && (self.report || self.of.cases.is_some());
+        let report = is_reported.then(|| {
+            let is_named = self.of.cases.is_some() || self.arguments.records.is_some();
+            let records = is_named.then(|| asked.records().path().to_owned());
+            Report::draft(self.of.cases.as_deref(), records).options()
+        });
+        let has_all = self.arguments.filter.is_none() && !self.arguments.selection.is_part();
+        anyhow::ensure!(
+            has_all || report.as_ref().is_none_or(|own| own.readme.is_none()),
+            "--report would leave only these cells on the project's page; add --records FILE"
+        );
         let (cases, job) = asked.job()?;
+        if let Some(options) = &report {
+            // Found before the run, not after it.
+            files::stage(&options.page, &[]).context("make the folder of the report writable")?;
+        }
         begin(&stop, self.arguments.in_process)?;
         if self.arguments.selection.overview {
             let engines = engines.len();
@@ -128,8 +137,7 @@ impl Bench {
         if came.stopped {
             complain("stopped; what is finished is recorded: continue with --resume");
         }
-        let is_asked = !came.stopped && !is_part && (self.report || self.cases.is_some());
-        let reported = if is_asked { self.report(asked.records().path()) } else { Ok(()) };
+        let reported = report.filter(|_| !came.stopped).map_or(Ok(()), |options| write(&options));
         if let (Err(error), Some(_)) = (&reported, &came.broken_off) {
             complain(&format!("error: cannot write the report: {error:#}"));
         }
@@ -138,25 +146,17 @@ impl Bench {
         let ended = ended(&came, came.has_result() || is_empty)?;
         reported.map(|()| ended)
     }
+}
 
-    /// Writes the report in spite of failures and broken rules of the publishing gate.
-    fn report(&self, records: &Path) -> Result<()> {
-        let is_named = self.cases.is_some() || self.arguments.records.is_some();
-        let records = is_named.then(|| records.to_owned());
-        let draft = Report::draft(self.cases.as_deref(), records);
-        let options = draft.options();
-        let made = report::write(&options)?;
-        super::report::warn(&made);
-        let interactive = made.files.iter().find(|file| file.ends_with("benchmark/index.html"));
-        let pages: Vec<String> = [Some(&options.page), interactive]
-            .into_iter()
-            .flatten()
-            .map(|page| shown(page))
-            .collect();
-        print(&made.summary)?;
-        complain(&format!("report: {}", pages.join(", ")));
-        Ok(())
-    }
+/// Writes the report in spite of failures and broken rules of the publishing gate.
+fn write(options: &Options) -> Result<()> {
+    let made = report::write(options)?;
+    super::report::warn(&made);
+    let interactive = made.files.iter().find(|file| file.ends_with("benchmark/index.html"));
+    let pages = [Some(&options.page), interactive].into_iter().flatten().map(|page| shown(page));
+    print(&made.summary)?;
+    complain(&format!("report: {}", pages.collect::<Vec<_>>().join(", ")));
+    Ok(())
 }
 
 /// Longest time of a comparison of the overview, but for its first pairs of processes.

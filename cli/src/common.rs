@@ -3,9 +3,10 @@
 use super::Ended;
 use anyhow::{Result, bail};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
-use touchstone::case::{self, Case, Guests};
+use touchstone::case::{Case, Guests, Suite};
 use touchstone::lab::obstacles;
 use touchstone::plan::Plan;
 use touchstone::record::{self, Book, RecordFile};
@@ -21,6 +22,22 @@ pub(super) fn stopped(records: &RecordFile) -> Ended {
     Ended::Stopped
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct CasesOf {
+    /// Use the cases of DIR, with the guests (*.wasm, listed in SHA256SUMS) beside them, instead of
+    /// the built-in ones; `touchstone init` makes such a folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) cases: Option<PathBuf>,
+}
+
+impl CasesOf {
+    /// A process of this program, on the same cases.
+    pub(super) fn hand_to(&self, mut command: Command) -> Command {
+        command.args(self.cases.iter().flat_map(|folder| [Path::new("--cases"), folder]));
+        command
+    }
+}
+
 /// All cases, the engines of this build, and their cells.
 pub(super) struct Known {
     pub(super) cases: Vec<Case>,
@@ -30,9 +47,9 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn load() -> Result<Self> {
-        let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
-        let mut guests = Guests::built();
+    pub(super) fn load(suite: &Suite) -> Result<Self> {
+        let (cases, engines) = (suite.cases()?, touchstone_runtimes::engines());
+        let mut guests = suite.guests();
         let plan = Plan::new(&cases, &engines, &mut guests)?;
         Ok(Self { cases, engines, plan, guests })
     }

@@ -1,15 +1,15 @@
 //! `touchstone compare`.
 
 use super::Ended;
-use super::common::{begin, newest, print_lines};
+use super::common::{CasesOf, begin, newest, print_lines};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use touchstone::case::{self, Guests};
+use touchstone::case::{self, Suite};
 use touchstone::compare::{Judged, MARGIN, Verdict, of_records};
 use touchstone::contest::{Contest, FromSide, Made, ToSide, contest, serve_side};
-use touchstone::plan::{Budget, check_threads, near};
+use touchstone::plan::{Budget, check_threads, hint};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::run::seed;
 use touchstone::supervise::{Parent, Stop, this_program};
@@ -43,6 +43,8 @@ pub(super) struct Compare {
     /// Treat differences of up to this many per cent as equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = MARGIN * 100.0)]
     threshold: f64,
+    #[command(flatten)]
+    cases: CasesOf,
     /// Call the export of this case, or of <case>_from_<guest> [default: the empty call]
     #[arg(long)]
     case: Option<String>,
@@ -75,11 +77,12 @@ pub(super) struct Compare {
 impl Compare {
     pub(super) fn execute(self) -> Result<Ended> {
         let engines = touchstone_runtimes::engines();
+        let suite = Suite::of(self.cases.cases.as_deref())?;
         if self.side {
-            let cases = case::built_in()?;
+            let cases = suite.cases()?;
             let parent = Parent::<ToSide, FromSide>::join()?;
             let parent = parent.context("--side is for this program's own use")?;
-            serve_side(parent, &cases, &engines, Guests::built())?;
+            serve_side(parent, &cases, &engines, suite.guests())?;
             return Ok(Ended::Well);
         }
         let margin = self.threshold / 100.0;
@@ -99,12 +102,14 @@ impl Compare {
                     executor.context("two builds need --executor, the executor that both run")?;
                 let label = |path: &str| Means::Build(path.to_owned());
                 let of = self.of(&engines, (executor, label(a)), (executor, label(b)))?;
-                self.contest(of, &|| Ok(side(Path::new(a))), &|| Ok(side(Path::new(b))), margin)
+                let side = |path: &str| Ok(self.cases.hand_to(side(Path::new(path))));
+                self.contest(of, &|| side(a), &|| side(b), margin)
             }
             (true, true) => self.records(Path::new(a), Path::new(b), margin),
             (false, false) => {
                 let of = self.of(&engines, (a, Means::Contract), (b, Means::Contract))?;
-                self.contest(of, &|| Ok(own_side()), &|| Ok(own_side()), margin)
+                let side = || Ok(self.cases.hand_to(own_side()));
+                self.contest(of, &side, &side, margin)
             }
             _ => bail!("one of '{a}' and '{b}' is a file and the other is not; give two of a kind"),
         }
@@ -116,7 +121,7 @@ impl Compare {
         a: (&str, Means),
         b: (&str, Means),
     ) -> Result<Match> {
-        let cases = case::built_in()?;
+        let cases = Suite::of(self.cases.cases.as_deref())?.cases()?;
         let (case, guest) = match &self.case {
             Some(name) => case::find_work(&cases, name)?,
             None => {
@@ -254,6 +259,7 @@ fn executor(engines: &[Arc<dyn MeasuredEngine>], name: &str) -> Result<Executor>
             let all = all.filter(|strategy| engine.support(*strategy).is_supported());
             names.extend(all.map(|strategy| format!("{}_{strategy}", engine.id())));
         }
-        format!("'{name}' is neither a file nor an executor of this build{}", near(name, &names))
+        let near = hint(name, &names);
+        format!("'{name}' is neither a file nor an executor of this build{near}")
     })
 }

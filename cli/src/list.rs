@@ -1,9 +1,10 @@
 //! `touchstone list`.
 
 use super::Ended;
-use super::common::{Known, print_lines};
+use super::common::{CasesOf, Known, print_lines};
 use anyhow::Result;
 use std::collections::BTreeSet;
+use touchstone::case::Suite;
 use touchstone::plan::{Cell, Filter};
 use touchstone::record::{CellKey, Refusal};
 use touchstone::terminal::{Style, Table, print};
@@ -24,6 +25,8 @@ use touchstone_executor::guest::text::plural;
 pub(super) struct List {
     /// List only cells whose name this regular expression matches
     filter: Option<String>,
+    #[command(flatten)]
+    of: CasesOf,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -44,7 +47,7 @@ struct Line {
 impl List {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = Filter::new(self.filter.as_deref())?;
-        let Known { plan, mut guests, .. } = Known::load()?;
+        let Known { plan, mut guests, .. } = Known::load(&Suite::of(self.of.cases.as_deref())?)?;
         // The state that each guest can change.
         let (mut lines, mut changes) = (Vec::new(), BTreeSet::new());
         for cell in plan.select(&filter)? {

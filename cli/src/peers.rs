@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
-use touchstone::case::Guests;
+use touchstone::case::{Guests, Suite};
 use touchstone::compare::{Judged, MARGIN, judge};
 use touchstone::plan::{Budget, Filter, Rows, default_rows};
 use touchstone::record::escape::tsv;
@@ -56,7 +56,7 @@ const HEAD: &str = "# ratio: how many times faster the strategy is than the refe
 impl Peers {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = Filter::new(self.filter.as_deref())?;
-        let known = Known::load()?;
+        let known = Known::load(&Suite::BuiltIn)?;
         let Known { cases, engines, plan, .. } = &known;
         let rows = Rows::load(&default_rows(), cases)?;
         let (compares, missing) = rows.select(&[Purpose::Peers], cases, engines, plan, &filter)?;

@@ -38,7 +38,7 @@ const ROUND: Duration = Duration::from_millis(50);
 impl Repeat {
     pub(super) fn execute(self) -> Result<Ended> {
         let filter = Filter::new(Some(&self.filter))?;
-        let Known { plan, guests, .. } = Known::load()?;
+        let Known { plan, guests, .. } = Known::load(&touchstone::case::Suite::BuiltIn)?;
         let cells = plan.select(&filter)?;
         let most = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
         let mut lab = Lab::new(guests, config_for(most));

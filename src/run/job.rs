@@ -99,6 +99,12 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// `true` if an option, such as `--engines`, leaves cells out.
+    pub fn is_part(&self) -> bool {
+        let Self { engines, strategies, threads, overview, .. } = self;
+        *overview || engines.len() + strategies.len() + threads.len() > 0
+    }
+
     fn has(&self, cell: &Cell) -> bool {
         let key = &cell.key;
         let engines = self.engines.is_empty() || self.engines.contains(&key.engine);

@@ -1,6 +1,6 @@
 //! The command: list, bench, compare, show, report and the others, and bad input to each.
 
-use crate::command::{Folder, command, touchstone};
+use crate::command::{Folder, built, command, touchstone};
 use crate::fixtures::{Run, cell, null, refusal};
 use std::io::Read;
 use std::path::PathBuf;
@@ -231,8 +231,40 @@ fn bench_names_what_it_cannot_use() {
     if let Some(executor) = reuse() {
         let at = format!("{in_the_way}/records.jsonl");
         touchstone(&["bench", &empty_cell(&executor), "--records", &at])
-            .refused(&["cannot make the folder"]);
+            .refused(&["cannot make the folder", "name another file with --records"]);
+        // The page of the project has all cells.
+        touchstone(&["bench", &empty_cell(&executor), "--report"])
+            .refused(&["--report would leave only these cells on the project's page"]);
     }
+}
+
+#[test]
+fn a_backend_that_the_build_lacks_is_named_with_its_feature() {
+    let absent = |name: &&&str| touchstone_runtimes::absent(name).is_some();
+    let Some(name) = ["wasm3", "wasmer", "tinywasm"].iter().find(absent) else { return };
+    let says = format!("; --features={name} adds its backend to a build");
+    let executor = format!("{name}_instance_reuse");
+    let module = built("test-runtime.wasm");
+    for arguments in [
+        &["bench", "--engines", name][..],
+        &["bench", &executor],
+        &["list", name],
+        &["compare", &executor, &executor],
+        &["repeat", name],
+        &["peers", name],
+        &["run", &module, "--call", "test_empty_return", "--engine", name],
+    ] {
+        let ran = touchstone(arguments);
+        assert!(ran.code == 2 && ran.err.contains(&says), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_machine_whose_file_cannot_be_written_is_not_measured() {
+    let folder = Folder::new();
+    let into = format!("{}/machines", folder.file("in_the_way", ""));
+    let ran = touchstone(&["machine", "--into", &into]);
+    assert!(ran.code == 2 && ran.err.contains("name another folder with --into"), "{}", ran.err);
 }
 
 #[test]
@@ -367,6 +399,28 @@ fn a_folder_of_cases_is_made_and_measured() {
     touchstone(&["init", "/nope/x"]).refused(&["cannot write to /nope/x"]);
     let Some(executor) = reuse() else { return };
     let filter = format!("sum_from_sum/{executor}/1_threads$");
+    assert!(touchstone(&["list", &filter, "--cases", cases]).well().contains("\n1 cell\n"));
+    let compared = ["compare", &executor, &executor, "--cases", cases, "--threshold", "1e9"];
+    touchstone(&compared).refused(&["name a case with --case"]);
+    let short = ["--case", "sum", "--processes", "2", "--rounds", "3"];
+    let ran = touchstone(&[&compared[..], &short].concat());
+    assert!(ran.out.contains("sum_from_sum"), "{}{}", ran.out, ran.err);
+    let both = ["bench", "--overview", "--cases", cases];
+    touchstone(&both).refused(&["cannot be used with"]);
+    // A folder that cannot take the page is found before the run, where the kernel lets this test
+    // mount one.
+    let records = folder.at("elsewhere.jsonl");
+    let script =
+        "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" || exit 77; exec \"$@\"";
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(&own);
+    command.args([env!("CARGO_BIN_EXE_touchstone"), "bench", &filter, "--cases", cases]);
+    let output = command.arg("--records").arg(&records).output();
+    if let Some(output) = output.ok().filter(|output| output.status.code() == Some(2)) {
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(err.contains("make the folder of the report writable"), "{err}");
+    }
+    assert!(!records.exists(), "something was measured");
     let ran = touchstone(&["bench", &filter, "--cases", cases, "--sampling", "quick"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     // There are neither ratios nor picks.
