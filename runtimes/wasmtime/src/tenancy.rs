@@ -78,9 +78,9 @@ fn left_behind(info: &ModuleInfo) -> Option<u64> {
 static PLACES: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
 
 /// Places from which on each instance has a store of its own: memory beside what is left behind is
-/// in no cache by then. A call on a random one of 10, 100, 300, 1,000 and 10,000 places took 1.8, 2.6,
-/// 3.7, 4.9 and 14.5 µs with eight instances in a store and 3.2, 3.2, 3.9, 4.9 and 8.8 µs with one
-/// (`touchstone density 'wasmtime_recreate_instance_tracked$'`, Xeon, family 6, model 207).
+/// in no cache by then. A call on a random one of 10, 100, 300, 1,000 and 10,000 places took 1.8,
+/// 2.6, 3.7, 4.9 and 14.5 µs with eight instances in a store and 3.2, 3.2, 3.9, 4.9 and 8.8 µs with
+/// one (`touchstone density 'wasmtime_recreate_instance_tracked$'`, Xeon, family 6, model 207).
 const CROWDED: usize = 256;
 
 /// A store, the memories of the instance in it, and how many more may follow.
