@@ -27,9 +27,9 @@ fn own_cases(content: &Content<'_>) -> String {
     let engines = matrix.engines();
     let mut table = Table::new("Call", engines.iter().map(code));
     for work in &matrix.works {
-        let best = engines.iter().map(|engine| {
-            fastest(matrix, work, |executor| executor.engine == *engine).map(named)
-        });
+        let best = engines
+            .iter()
+            .map(|engine| fastest(matrix, work, |executor| executor.engine == *engine).map(named));
         table.row_of_some(work.names(), &best.collect::<Vec<_>>());
     }
     let text = format!(
