@@ -101,13 +101,13 @@ impl Compare {
                 let executor =
                     executor.context("two builds need --executor, the executor that both run")?;
                 let label = |path: &str| Means::Build(path.to_owned());
-                let of = self.of(&engines, (executor, label(a)), (executor, label(b)))?;
+                let of = self.of(&suite, &engines, (executor, label(a)), (executor, label(b)))?;
                 let side = |path: &str| Ok(self.cases.hand_to(side(Path::new(path))));
                 self.contest(of, &|| side(a), &|| side(b), margin)
             }
             (true, true) => self.records(Path::new(a), Path::new(b), margin),
             (false, false) => {
-                let of = self.of(&engines, (a, Means::Contract), (b, Means::Contract))?;
+                let of = self.of(&suite, &engines, (a, Means::Contract), (b, Means::Contract))?;
                 let side = || Ok(self.cases.hand_to(own_side()));
                 self.contest(of, &side, &side, margin)
             }
@@ -117,11 +117,12 @@ impl Compare {
 
     fn of(
         &self,
+        suite: &Suite,
         engines: &[Arc<dyn MeasuredEngine>],
         a: (&str, Means),
         b: (&str, Means),
     ) -> Result<Match> {
-        let cases = Suite::of(self.cases.cases.as_deref())?.cases()?;
+        let cases = suite.cases()?;
         let (case, guest) = match &self.case {
             Some(name) => case::find_work(&cases, name)?,
             None => {

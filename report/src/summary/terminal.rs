@@ -44,11 +44,11 @@ pub(crate) fn text(content: &Content<'_>) -> String {
     if !content.picks.is_empty() {
         text += &format!("Picks: the fastest clean call for each need\n{}", picks.render(style));
     }
-    let calls = calls(content);
-    if !has_ratios && content.picks.is_empty() && !calls.is_empty() {
-        let mut table = Table::new(&["call", "fastest of each engine", "time"]);
-        calls.into_iter().for_each(|row| table.row(row));
-        text += &table.render(style);
+    if !has_ratios
+        && content.picks.is_empty()
+        && let Some(calls) = calls(content)
+    {
+        text += &calls.render(style);
     }
     let (cells, marked, share) = content.matrix.counts();
     let _ = match marked {
@@ -67,14 +67,18 @@ pub(crate) fn text(content: &Content<'_>) -> String {
 }
 
 /// The fastest executor of each engine, for cases that the pages do not name.
-fn calls(content: &Content<'_>) -> Vec<[String; 3]> {
+fn calls(content: &Content<'_>) -> Option<Table> {
     let matrix = content.matrix;
-    let works = matrix.works.iter().take(CALLS);
-    let calls = works.flat_map(|work| {
-        matrix.engines().into_iter().filter_map(move |engine| {
+    let mut table = None;
+    for work in matrix.works.iter().take(CALLS) {
+        for engine in matrix.engines() {
             let own = fastest(matrix, work, |executor| executor.engine == engine);
-            own.map(|(executor, time)| [work.case.clone(), executor.to_string(), median(&time)])
-        })
-    });
-    calls.collect()
+            if let Some((executor, time)) = own {
+                let head = ["call", "fastest of each engine", "time"];
+                let table = table.get_or_insert_with(|| Table::new(&head));
+                table.row([work.case.clone(), executor.to_string(), median(&time)]);
+            }
+        }
+    }
+    table
 }
