@@ -31,6 +31,11 @@ impl StoreData {
         let (memory, clock, fuel) = (None, Clock::default(), None);
         Self { host, memory, clock, fuel, has_limiter: false, has_callback: false }
     }
+
+    /// That of the running call, if it can be interrupted.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
 }
 
 impl Deref for StoreData {

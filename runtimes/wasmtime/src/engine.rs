@@ -1,5 +1,6 @@
 //! The engine: what it supports, compiling and loading.
 
+use crate::deadline::code;
 use crate::{collected, component, image, module, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
@@ -179,6 +180,8 @@ impl Engine for Wasmtime {
             }
             _ => Cow::Borrowed(guest.wasm()),
         };
+        let by_signal = code::is_stopped_by_signal(self.compiler, strategy, config, guest.info());
+        let wasm = if by_signal { code::stoppable(&wasm, guest.info())? } else { wasm };
         let bytes = match guest.info().component {
             Some(_) => engine.precompile_component(&wasm),
             None => engine.precompile_module(&wasm),

@@ -1,6 +1,7 @@
 //! The host functions, wired into Wasmtime.
 
 use crate::data::StoreData;
+use crate::deadline::{check, code};
 use crate::live::{from_raw, from_wasmtime, to_raw, to_wasmtime};
 use crate::module::are;
 use std::cell::Cell;
@@ -9,15 +10,23 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use touchstone_executor::adapter::{self, HostCaller, HostState};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::{HostFunction, Trap};
+use touchstone_executor::{HostFunction, Trap, Value};
 use wasmtime::{
     Caller, Extern, ExternType, FuncType, Linker, Memory, Module, ModuleExport, Result, ValRaw,
     ValType,
 };
 
-/// Answers every import of the module by its host function.
-pub(crate) fn link(module: &Module, functions: &[Arc<HostFunction>]) -> Result<Linker<StoreData>> {
+/// Answers every import of the module by its host function. `by_signal`: calls are stopped by a
+/// signal, which the host's code does not obey before its end.
+pub(crate) fn link(
+    module: &Module,
+    functions: &[Arc<HostFunction>],
+    by_signal: bool,
+) -> Result<Linker<StoreData>> {
     let mut linker = Linker::new(module.engine());
+    if by_signal {
+        linker.func_wrap(code::HOST, code::CHECK, || -> Result<()> { Ok(check()?) })?;
+    }
     let mut seen = HashSet::new();
     let memory = module.get_export_index(MEMORY);
     for (import, function) in module.imports().zip(functions) {
@@ -29,9 +38,31 @@ pub(crate) fn link(module: &Module, functions: &[Arc<HostFunction>]) -> Result<L
             wasmtime::bail!("the import {}.{} is no function", import.module(), import.name());
         };
         let (place, name) = (import.module(), import.name());
-        define(&mut linker, place, name, ty, Arc::clone(function), memory)?;
+        let body = Body { function: Arc::clone(function), memory, by_signal };
+        define(&mut linker, place, name, ty, body)?;
     }
     Ok(linker)
+}
+
+/// What a host function does when it is called.
+struct Body {
+    function: Arc<HostFunction>,
+    memory: Option<ModuleExport>,
+    by_signal: bool,
+}
+
+impl Body {
+    #[inline]
+    fn answer(
+        &self,
+        caller: Caller<'_, StoreData>,
+        params: impl Iterator<Item = Value>,
+        give: impl FnMut(usize, Value),
+    ) -> Result<(), Trap> {
+        let mut guest = WaitingGuest { caller, export: self.memory };
+        adapter::answer(&mut guest, &self.function, params, give)?;
+        if self.by_signal { check() } else { Ok(()) }
+    }
 }
 
 fn define(
@@ -39,40 +70,33 @@ fn define(
     module: &str,
     name: &str,
     ty: FuncType,
-    function: Arc<HostFunction>,
-    memory: Option<ModuleExport>,
+    body: Body,
 ) -> Result<()> {
     let [params, results]: [Vec<ValType>; 2] = [ty.params().collect(), ty.results().collect()];
-    let known = function.signature();
+    let known = body.function.signature();
     if !are(&params, &known.params) || !are(&results, &known.results) {
         linker.func_new(module, name, ty, move |caller, params, places| {
             // Other references than these two are of stubs, which do not look at parameters.
             let params = params.iter().map_while(|value| from_wasmtime(*value).ok());
             let give = |place: usize, value| places[place] = to_wasmtime(value);
-            Ok(adapter::answer(
-                &mut WaitingGuest { caller, export: memory },
-                &function,
-                params,
-                give,
-            )?)
+            Ok(body.answer(caller, params, give)?)
         })?;
         return Ok(());
     }
     // Not by `func_new`: it makes values of everything, and looks types up.
-    let body = move |caller: Caller<'_, StoreData>, values: &mut [MaybeUninit<ValRaw>]| {
+    let call = move |caller: Caller<'_, StoreData>, values: &mut [MaybeUninit<ValRaw>]| {
         let places = Cell::from_mut(values).as_slice_of_cells();
-        let params = function.signature().params.iter().zip(places).map(|(ty, place)| {
+        let params = body.function.signature().params.iter().zip(places).map(|(ty, place)| {
             // SAFETY: Wasmtime passes the parameters of the function's type, which was found to be
             // this signature, in the first places. All are read before a result is written.
             from_raw(*ty, unsafe { place.get().assume_init() })
         });
         let give = |place: usize, value| places[place].set(MaybeUninit::new(to_raw(value)));
-        let mut guest = WaitingGuest { caller, export: memory };
-        adapter::answer(&mut guest, &function, params, give).map_err(stopped)
+        body.answer(caller, params, give).map_err(stopped)
     };
     // SAFETY: the body writes a result for each of the function's type, of that type, in the first
     // places. It has no references, so that nothing has to be rooted.
-    unsafe { linker.func_new_unchecked(module, name, ty, body) }?;
+    unsafe { linker.func_new_unchecked(module, name, ty, call) }?;
     Ok(())
 }
 

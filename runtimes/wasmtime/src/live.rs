@@ -34,15 +34,13 @@ impl Running {
     /// Makes a new instance in a store that has no other one now.
     pub(crate) fn instantiate(shared: Arc<ModuleData>, mut tenancy: Tenancy) -> Result<Self> {
         // Start functions run under the deadline too.
-        let entered = shared.start_clock(&mut tenancy.store);
         if shared.guest.config.metered {
             meter::fill(shared.guest.engine, &mut tenancy.store)?;
         }
-        let instance =
-            tenancy.instantiate(|store| shared.pre.instantiate(store)).map_err(|error| {
-                trap::of_instantiation(shared.guest.engine, "instantiate the module", error)
-            })?;
-        drop(entered);
+        let start = |store: &mut _| shared.run(store, |store| shared.pre.instantiate(store));
+        let instance = tenancy.instantiate(start).map_err(|error| {
+            trap::of_instantiation(shared.guest.engine, "instantiate the module", error)
+        })?;
         let (first, entries, called) = (true, 0, [None; 2]);
         Ok(Self { tenancy, well: true, instance, memory: None, first, entries, called, shared })
     }
@@ -157,13 +155,13 @@ impl Running {
             *value = to_raw(*param);
         }
         let used = &mut values[..params.len().max(results.len())];
-        let entered = self.shared.start_clock(&mut self.tenancy.store);
-        // SAFETY: when the module was loaded, its own type of this export was found to
-        // be this signature, of at most `MOST` numbers and vectors each way; the parameters have
-        // its types, and there is room for its results. It is not called from within
-        // another call.
-        let ended = unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut *used) };
-        drop(entered);
+        let ended = self.shared.run(&mut self.tenancy.store, |store| {
+            // SAFETY: when the module was loaded, its own type of this export was found to
+            // be this signature, of at most `MOST` numbers and vectors each way; the parameters have
+            // its types, and there is room for its results. It is not called from within
+            // another call.
+            unsafe { function.call_unchecked(store, &raw mut *used) }
+        });
         for ((result, ty), value) in results.iter_mut().zip(&signature.results).zip(&values) {
             *result = from_raw(*ty, *value);
         }
@@ -243,16 +241,15 @@ impl Live for Running {
         if shape != Shape::Substrate {
             return Err(FOREIGN);
         }
-        let entered = self.shared.start_clock(&mut self.tenancy.store);
         // Not by `TypedFunc`: to make one, Wasmtime takes the function's type out of
         // its registry and puts it back, which takes longer than the call.
         let mut values = [ValRaw::u32(pointer), ValRaw::u32(length)];
-        // SAFETY: when the module was loaded, its own type of this export was found
-        // to be `(i32, i32) -> (i64)`: the array holds the parameters and has room
-        // for the result. It is not called from within another call.
-        let ended =
-            unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut values[..]) };
-        drop(entered);
+        let ended = self.shared.run(&mut self.tenancy.store, |store| {
+            // SAFETY: when the module was loaded, its own type of this export was found
+            // to be `(i32, i32) -> (i64)`: the array holds the parameters and has room
+            // for the result. It is not called from within another call.
+            unsafe { function.call_unchecked(store, &raw mut values[..]) }
+        });
         self.ended(ended.map(|()| values[0].get_u64()))
     }
 
@@ -264,13 +261,12 @@ impl Live for Running {
     ) -> Result<Result<(), Trap>> {
         let (function, shape) = self.function(index)?;
         if shape == Shape::Nothing && params.is_empty() && results.is_empty() {
-            let entered = self.shared.start_clock(&mut self.tenancy.store);
             let mut nothing: [ValRaw; 0] = [];
-            // SAFETY: when the module was loaded, its own type of this export was
-            // found to be `() -> ()`: there is nothing to be passed.
-            let ended =
-                unsafe { function.call_unchecked(&mut self.tenancy.store, &raw mut nothing[..]) };
-            drop(entered);
+            let ended = self.shared.run(&mut self.tenancy.store, |store| {
+                // SAFETY: when the module was loaded, its own type of this export was
+                // found to be `() -> ()`: there is nothing to be passed.
+                unsafe { function.call_unchecked(store, &raw mut nothing[..]) }
+            });
             return self.ended(ended);
         }
         if shape == Shape::Numbers {
@@ -289,9 +285,8 @@ impl Live for Running {
         if !fits {
             return Err(FOREIGN);
         }
-        let entered = self.shared.start_clock(&mut self.tenancy.store);
-        let ended = function.call(&mut self.tenancy.store, &params, &mut outputs);
-        drop(entered);
+        let store = &mut self.tenancy.store;
+        let ended = self.shared.run(store, |store| function.call(store, &params, &mut outputs));
         let ended = self.ended(ended)?;
         for (result, output) in results.iter_mut().zip(outputs) {
             *result = from_wasmtime(output)?;

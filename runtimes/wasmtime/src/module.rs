@@ -1,7 +1,8 @@
 //! A loaded module.
 
 use crate::data::StoreData;
-use crate::deadline::{Clock, Entered};
+use crate::deadline::Clock;
+use crate::deadline::code::{self, Code};
 use crate::engine::Compiler;
 use crate::linker;
 use crate::live::Running;
@@ -34,10 +35,21 @@ pub(crate) struct ModuleData {
 }
 
 impl ModuleData {
-    /// Starts the deadline, where there is one. It counts until the result is dropped.
+    /// Runs code of the guest under the deadline, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the code, and the trap of a guest without time.
     #[inline]
-    pub(crate) fn start_clock(&self, store: &mut Store<StoreData>) -> Option<Entered> {
-        self.clock.as_ref().map(|clock| clock.enter(store))
+    pub(crate) fn run<T>(
+        &self,
+        store: &mut Store<StoreData>,
+        guest: impl FnOnce(&mut Store<StoreData>) -> wasmtime::Result<T>,
+    ) -> wasmtime::Result<T> {
+        match &self.clock {
+            Some(clock) => clock.run(store, guest),
+            None => guest(store),
+        }
     }
 }
 
@@ -118,12 +130,17 @@ pub(crate) fn load(
     let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
         .map_err(Error::runtime(id, "configure itself"))?;
     let engine = settings::start(id, compiler, strategy, &settings)?;
-    let clock = config.is_interruptible().then(|| Clock::start(&engine, config.deadline));
-    let clock = clock.transpose()?;
     let module = load(&engine)?;
+    let by_signal = code::is_stopped_by_signal(compiler, strategy, config, guest.info());
+    let start = || {
+        let unknown = Error::Misuse("a function whose trap is not as Wasmtime's compilers make it");
+        let code = by_signal.then(|| Code::of(&module).ok_or(unknown)).transpose()?;
+        Clock::start(&engine, config.deadline, code)
+    };
+    let clock = config.is_interruptible().then(start).transpose()?;
     let effective = settings::describe(compiler, strategy, config, guest.info());
     let guest = LoadedGuest::new(id, guest, strategy, config)?;
-    let pre = linker::link(&module, &guest.functions)
+    let pre = linker::link(&module, &guest.functions, by_signal)
         .and_then(|linker| linker.instantiate_pre(&module))
         .map_err(Error::runtime(id, "link the module"))?;
     let find = |name: &str| {

@@ -1,5 +1,6 @@
 //! Wasmtime's settings for each strategy, in one place.
 
+use crate::deadline::code::is_stopped_by_signal;
 use crate::engine::Compiler;
 use crate::{collected, meter, nearcore, tenancy};
 use std::sync::Arc;
@@ -87,7 +88,12 @@ pub(crate) fn for_compiling(
     }
     // Each costs a little in every store or call and serves nothing here.
     settings.concurrency_support(false);
-    settings.epoch_interruption(config.is_interruptible());
+    if is_stopped_by_signal(compiler, strategy, config, info) {
+        // Wasmtime would walk a stack that the program counter does not belong to.
+        settings.wasm_backtrace_max_frames(None);
+    } else {
+        settings.epoch_interruption(config.is_interruptible());
+    }
     collected::tune(&mut settings, info);
     if config.metered {
         meter::tune(&mut settings);
@@ -254,7 +260,16 @@ pub(crate) fn describe(
             },
         )
         .with("fuel", if config.metered { "on (operators are counted)" } else { "off" })
-        .with("epoch interruption", if config.is_interruptible() { "on (deadline)" } else { "off" })
+        .with(
+            "epoch interruption",
+            match config.is_interruptible() {
+                false => "off",
+                true if is_stopped_by_signal(compiler, strategy, config, info) => {
+                    "off (a signal at the deadline)"
+                }
+                true => "on (deadline)",
+            },
+        )
         .with(
             "code",
             match strategy.code {

@@ -41,6 +41,9 @@ fn trap(error: wasmtime::Error) -> Result<Trap, wasmtime::Error> {
     let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
         return Err(error);
     };
+    if let Some(trap) = crate::deadline::stopped() {
+        return Ok(trap);
+    }
     use wasmtime::Trap as W;
     let kind = match trap {
         W::UnreachableCodeReached => TrapKind::Unreachable,

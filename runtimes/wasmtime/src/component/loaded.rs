@@ -134,7 +134,7 @@ impl LoadedComponent {
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
         let engine = settings::start(id, compiler, strategy, &settings)?;
-        let clock = config.is_interruptible().then(|| Clock::start(&engine, config.deadline));
+        let clock = config.is_interruptible().then(|| Clock::start(&engine, config.deadline, None));
         let clock = clock.transpose()?;
         let component = load(&engine)?;
         let pre = linker::link(id, &component, config)?

@@ -1,18 +1,29 @@
-//! Deadlines by Wasmtime's epochs: one thread of the process counts them for all engines, and
-//! sleeps while no guest runs.
+//! Deadlines. One thread of the process counts time for all engines, and sleeps while no guest
+//! runs. It stops guests by a signal where it can ([`code`]), and by Wasmtime's epochs otherwise.
+
+mod calls;
+pub(crate) mod code;
+mod signal;
+
+pub(crate) use calls::{check, stopped};
 
 use crate::data::StoreData;
-use std::cell::Cell;
+use calls::{Calls, Outer, Why, lock};
+use code::Code;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
-use touchstone_executor::memory::Padded;
 use touchstone_executor::{Error, Result};
 use wasmtime::{EngineWeak, Store};
 
 /// Length of an epoch. A guest stops at most two of these after its deadline.
 const TICK: Duration = Duration::from_millis(10);
+/// How often in a tick a guest gets the signal which it has not obeyed: it was in code of the
+/// runtime or the host.
+const SIGNALS: u32 = 10;
+/// Ticks of this process so far.
+static NOW: AtomicU64 = AtomicU64::new(0);
 
 /// An epoch that is never reached. A quarter of the range, because Wasmtime adds the current
 /// epoch.
@@ -22,98 +33,112 @@ pub(crate) const FAR: u64 = u64::MAX / 4;
 pub(crate) struct Clock {
     /// Epochs that a call may see, unless it has a deadline of its own.
     ticks: u64,
+    /// The code, where a signal stops it.
+    code: Option<Code>,
     counted: Arc<Counted>,
     ticker: &'static Ticker,
 }
 
-/// An engine whose epochs are counted.
+/// Guests for which time is counted.
 struct Counted {
-    engine: EngineWeak,
+    /// Their engine, if they have epochs.
+    engine: Option<EngineWeak>,
     /// `true` while the ticker has it, and is not about to let go of it.
     is_listed: AtomicBool,
 }
 
-/// How many guests with a deadline run on a thread. Only that thread writes the number, without a
-/// locked instruction.
-type Running = Padded<AtomicUsize>;
-
-/// The numbers of all threads, and those of threads that have ended.
-static RUNNING: Mutex<(Vec<&Running>, Vec<&Running>)> = Mutex::new((Vec::new(), Vec::new()));
-
-thread_local! {
-    static OWN: Cell<Option<&'static Running>> = const { Cell::new(None) };
-    static LEAVER: Leaver = const { Leaver };
-}
-
-/// Gives the number of a thread back when the thread ends.
-struct Leaver;
-
-impl Drop for Leaver {
-    fn drop(&mut self) {
-        if let Some(own) = OWN.take() {
-            lock(&RUNNING).1.push(own);
-        }
-    }
-}
-
-#[cold]
-fn own() -> &'static Running {
-    let mut all = lock(&RUNNING);
-    let own = all.1.pop().unwrap_or_else(|| {
-        let new: &Running = Box::leak(Box::default());
-        all.0.push(new);
-        new
-    });
-    OWN.set(Some(own));
-    // A thread that is ending keeps it for good.
-    let _ = LEAVER.try_with(|_| ());
-    own
-}
-
-/// `true` if a guest with a deadline runs on any thread.
-fn any_runs() -> bool {
-    lock(&RUNNING).0.iter().any(|running| running.load(Ordering::Acquire) > 0)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A guest that runs on this thread; dropped at its end.
-pub(crate) struct Entered(&'static Running, PhantomData<*const ()>);
+pub(crate) struct Entered {
+    calls: &'static Calls,
+    /// Where a signal stops the guest.
+    outer: Option<Outer>,
+    /// Why it is not to run at all.
+    ended: Option<Why>,
+    of_this_thread: PhantomData<*const ()>,
+}
 
 impl Clock {
-    /// The deadline of an engine's guests. Starts the ticker, if this is the first one.
-    pub(crate) fn start(engine: &wasmtime::Engine, deadline: Option<Duration>) -> Result<Self> {
+    /// The deadline of an engine's guests, whose code is stopped by a signal if it is given. Starts
+    /// the thread, if this is the first one.
+    pub(crate) fn start(
+        engine: &wasmtime::Engine,
+        deadline: Option<Duration>,
+        code: Option<Code>,
+    ) -> Result<Self> {
         static TICKER: Ticker = Ticker::new();
+        if code.is_some() {
+            signal::install().map_err(Error::system("cannot install a handler of SIGURG"))?;
+        }
         TICKER.start().map_err(Error::system("cannot start the thread that watches deadlines"))?;
-        Ok(Self::of(&TICKER, engine, deadline))
+        Ok(Self::of(&TICKER, engine, deadline, code))
     }
 
-    fn of(ticker: &'static Ticker, engine: &wasmtime::Engine, deadline: Option<Duration>) -> Self {
-        let counted = Counted { engine: engine.weak(), is_listed: AtomicBool::new(false) };
-        Self { ticks: epochs(deadline), counted: Arc::new(counted), ticker }
+    fn of(
+        ticker: &'static Ticker,
+        engine: &wasmtime::Engine,
+        deadline: Option<Duration>,
+        code: Option<Code>,
+    ) -> Self {
+        let engine = code.is_none().then(|| engine.weak());
+        let counted = Arc::new(Counted { engine, is_listed: AtomicBool::new(false) });
+        Self { ticks: epochs(deadline), code, counted, ticker }
     }
 
-    /// Gives the store's guest its time. Epochs count until the result is dropped.
+    /// Runs code of the store's guest in its time.
+    ///
+    /// # Errors
+    ///
+    /// Those of the code, and the trap of a guest without time.
+    #[inline]
+    pub(crate) fn run<T>(
+        &self,
+        store: &mut Store<StoreData>,
+        guest: impl FnOnce(&mut Store<StoreData>) -> wasmtime::Result<T>,
+    ) -> wasmtime::Result<T> {
+        let entered = self.enter(store);
+        match entered.ended {
+            Some(why) => Err(why.trap().into()),
+            None => guest(store),
+        }
+    }
+
+    /// Gives the store's guest its time, which counts until the result is dropped.
     #[inline]
     pub(crate) fn enter(&self, store: &mut Store<StoreData>) -> Entered {
-        let ticks = match store.data().is_limited() {
+        let data = store.data();
+        let is_limited = data.is_limited();
+        let can_be_interrupted = is_limited && data.can_be_interrupted();
+        let ticks = match is_limited {
             false => self.ticks,
             // Each epoch looks whether somebody interrupts.
-            true if store.data().can_be_interrupted() => 1,
-            true => epochs(store.data().limits().deadline),
+            true if can_be_interrupted => 1,
+            true => epochs(data.limits().deadline),
         };
-        store.set_epoch_deadline(ticks);
-        let running = OWN.get().unwrap_or_else(own);
-        running.store(running.load(Ordering::Relaxed) + 1, Ordering::Release);
+        let calls = Calls::own();
+        let mut entered = Entered { calls, outer: None, ended: None, of_this_thread: PhantomData };
+        match &self.code {
+            None => {
+                store.set_epoch_deadline(ticks);
+                calls.begin_looking();
+            }
+            Some(code) => {
+                let clock = can_be_interrupted.then(|| data.clock().clone());
+                entered.ended = match &clock {
+                    Some(clock) => Why::of(clock),
+                    None => (ticks == 0).then_some(Why::Deadline),
+                };
+                let ticks = if can_be_interrupted { FAR } else { ticks };
+                let due = NOW.load(Ordering::Relaxed) + ticks;
+                entered.outer = Some(calls.begin(code, due, clock));
+            }
+        }
         // This may still read `true` when the ticker has just found no guest. It then looks once
         // more after a tick, and finds this one.
         let is_listed = &self.counted.is_listed;
         if !is_listed.load(Ordering::Acquire) && !is_listed.swap(true, Ordering::AcqRel) {
             self.ticker.list(&self.counted);
         }
-        Entered(running, PhantomData)
+        entered
     }
 }
 
@@ -129,7 +154,10 @@ fn epochs(deadline: Option<Duration>) -> u64 {
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Release);
+        match &mut self.outer {
+            Some(outer) => self.calls.end(outer, NOW.load(Ordering::Relaxed)),
+            None => self.calls.end_looking(),
+        }
     }
 }
 
@@ -155,8 +183,10 @@ impl Listed {
     /// Begins an epoch. Returns `false` if the ticker has to let go of the engine: it is gone, or
     /// no guest runs for the second time.
     fn tick(&mut self, runs: bool) -> bool {
-        let Some(engine) = self.counted.engine.upgrade() else { return false };
-        engine.increment_epoch();
+        if let Some(engine) = &self.counted.engine {
+            let Some(engine) = engine.upgrade() else { return false };
+            engine.increment_epoch();
+        }
         let is_listed = &self.counted.is_listed;
         match (std::mem::replace(&mut self.is_leaving, !runs), runs) {
             (false, true) => true,
@@ -204,13 +234,20 @@ impl Ticker {
             let state = self.state();
             let idle = self.changed.wait_while(state, |state| state.counted.is_empty());
             drop(idle);
-            std::thread::sleep(TICK);
+            let (mut left, mut again) = (SIGNALS, false);
+            while left > 0 {
+                let steps = if again { 1 } else { left };
+                std::thread::sleep(TICK / SIGNALS * steps);
+                left -= steps;
+                again = calls::stop_due(NOW.load(Ordering::Relaxed));
+            }
             self.tick();
         }
     }
 
     fn tick(&self) {
-        let runs = any_runs();
+        NOW.fetch_add(1, Ordering::Relaxed);
+        let runs = calls::any_runs();
         self.state().counted.retain_mut(|listed| listed.tick(runs));
     }
 }
@@ -229,7 +266,8 @@ mod tests {
         let ticker: &Ticker = Box::leak(Box::new(Ticker::new()));
         let listed = || ticker.state().counted.len();
         let engines = [Engine::default(), Engine::default()];
-        let [one, other] = engines.each_ref().map(|engine| Clock::of(ticker, engine, Some(DAY)));
+        let [one, other] =
+            engines.each_ref().map(|engine| Clock::of(ticker, engine, Some(DAY), None));
         let data = || StoreData::new(HostState::new(None, &Config::default()));
         let mut store = Store::new(&engines[0], data());
         let mut second = Store::new(&engines[1], data());
@@ -261,20 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_end_leave_their_numbers_to_others() {
-        let numbers = || {
-            let own = || own() as *const Running as usize;
-            let one = std::thread::spawn(own).join().unwrap();
-            [one, std::thread::spawn(own).join().unwrap()]
-        };
-        let [one, other] = numbers();
-        assert_eq!(one, other);
-    }
-
-    #[test]
     fn all_engines_have_one_thread() {
         let engine = Engine::default();
-        let clocks: Vec<_> = (0..50).map(|_| Clock::start(&engine, Some(DAY)).unwrap()).collect();
+        let clocks: Vec<_> =
+            (0..50).map(|_| Clock::start(&engine, Some(DAY), None).unwrap()).collect();
         let names = || {
             let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
             threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())
