@@ -31,7 +31,7 @@ pub struct Config {
     /// [`Abi::Bytes`](crate::Abi::Bytes) are its allocator and the export, and for a new
     /// instance also its start function. The guest is then stopped with
     /// [`TrapKind::DeadlineExceeded`](crate::TrapKind::DeadlineExceeded). `None` disables the
-    /// check, which costs time in every loop; timed rows have none.
+    /// check, which costs time in every loop of most engines; timed rows have none.
     pub deadline: Option<Duration>,
     /// `true` if calls may have a deadline of their own or be interrupted
     /// ([`CallOptions`](crate::CallOptions)), as with a `deadline`. The check costs the same.

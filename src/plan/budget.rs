@@ -31,7 +31,15 @@ pub struct Budget {
     pub seed: u64,
 }
 
+/// Processes that compile every module, so that the time to compile has an interval.
+const COMPILING: u32 = estimate::PROCESSES as u32 + 1;
+
 impl Budget {
+    /// Number of processes that compile. The others restore what the last one of them compiled.
+    pub fn compiling(&self) -> u32 {
+        if self.processes < COMPILING { 1 } else { COMPILING }
+    }
+
     /// For results that are published.
     pub fn full(seed: u64) -> Self {
         Self {

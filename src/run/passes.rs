@@ -16,6 +16,7 @@ use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::Progress;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,7 +96,7 @@ pub fn run(
         deaths: 0,
         calibration: Calibration::default(),
         reference: 0,
-        artifacts: Scratch::new()?,
+        artifacts: (0..job.budget.compiling()).map(|_| Scratch::new()).collect::<Result<_, _>>()?,
     };
     if !run.done.begun {
         run.sink.append(&Line::Run(Box::new(job.header.clone())))?;
@@ -122,13 +123,19 @@ struct Run<'a> {
     calibration: Calibration,
     /// The shortest time of the prevailing state for the last process, ns.
     reference: u64,
-    /// The private folder in which processes share artifacts.
-    artifacts: Scratch,
+    /// Private folders for artifacts: one for each of the first processes, which compile, and the
+    /// last one also for all later processes.
+    artifacts: Vec<Scratch>,
 }
 
 impl Run<'_> {
     fn has_enough(&self, task: &Task) -> bool {
         self.is_over(task) || self.done.clean_processes(task) >= self.job.budget.processes as usize
+    }
+
+    /// The folder for artifacts of a process.
+    fn artifacts(&self, process: u32) -> &Path {
+        self.artifacts[self.artifacts.len().min(process as usize + 1) - 1].path()
     }
 
     /// `true` if a task must not be repeated.
@@ -266,7 +273,7 @@ impl Run<'_> {
         let guests = (self.host.guests)();
         let budget = self.job.budget.clone();
         let Host { cases, engines, .. } = self.host;
-        let (path, threads) = (self.artifacts.path(), most_threads(tasks));
+        let (path, threads) = (self.artifacts(process), most_threads(tasks));
         let mut performer = Performer::new(cases, engines, guests, budget, process, path, threads)?;
         for task in tasks {
             if self.host.stop.asked() {
@@ -293,7 +300,7 @@ impl Run<'_> {
             budget: self.job.budget.clone(),
             process,
             probe_ns: self.reference,
-            artifacts: self.artifacts.path().to_owned(),
+            artifacts: self.artifacts(process).to_owned(),
             tasks: tasks.to_vec(),
         };
         child.send(&told);

@@ -34,6 +34,9 @@ pub struct HostCalls {
 const WORK: i64 = 4096;
 /// Those that an instruction counts as beside its range.
 const EACH: i64 = 64;
+/// A constant length up to which compilers make loads and stores of an instruction on a range
+/// (Cranelift's `translate_memory_copy`).
+const SHORT: i32 = 128;
 
 /// A call at the start of each function and loop, and before each instruction on a range of a
 /// memory or a table.
@@ -63,7 +66,7 @@ impl Patch<'_> {
             length: self.global(ValType::I32, &ConstExpr::i32_const(0)),
             left: self.global(ValType::I64, &ConstExpr::i64_const(WORK)),
         });
-        self.rewrite(&mut Calls { calls, left, work })
+        self.rewrite(&mut Calls { calls, left, work, constant: None })
     }
 }
 
@@ -73,6 +76,8 @@ struct Calls {
     /// The global that counts down to the next check.
     left: Option<u32>,
     work: Option<Work>,
+    /// The number that the last operator put on the stack.
+    constant: Option<i32>,
 }
 
 /// The function that is called before work, and two globals.
@@ -108,6 +113,10 @@ impl Calls {
     fn range(&self, body: &mut Body<'_>) {
         self.check(body);
         let Some(Work { function, length, left }) = self.work else { return };
+        // Compilers have code of their own for it, as long as they see the constant.
+        if self.constant.is_some_and(|constant| (0..=SHORT).contains(&constant)) {
+            return;
+        }
         let mut code = body.code();
         code.global_set(length).global_get(length);
         code.global_get(left).global_get(length).i64_extend_i32_u().i64_sub();
@@ -143,6 +152,7 @@ impl Rewrite for Calls {
             Operator::Loop { .. } => {
                 body.keep(operator);
                 self.count(body);
+                self.constant = None;
                 return true;
             }
             Operator::MemoryFill { .. }
@@ -154,6 +164,10 @@ impl Rewrite for Calls {
                 self.range(body);
                 None
             }
+            _ => None,
+        };
+        self.constant = match operator {
+            Operator::I32Const { value } => Some(*value),
             _ => None,
         };
         if let Some(function) = instead {
@@ -243,6 +257,7 @@ mod tests {
         let wasm = wat::parse_str(
             r#"(module (memory 1) (table 1 funcref) (func $f (param i32)
                 (memory.fill (local.get 0) (i32.const 0) (local.get 0))
+                (memory.copy (local.get 0) (i32.const 0) (i32.const 16))
                 (drop (memory.grow (i32.const 1)))
                 (drop (table.grow (ref.null func) (i32.const 1)))
                 (i32.store (i32.const 0) (i32.const 0))))"#,

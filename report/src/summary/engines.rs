@@ -45,12 +45,18 @@ pub(super) fn section(content: &Content<'_>) -> String {
     let notes: String = notes.map(|note| note + "\n\n").collect();
     let payload = payload
         .map_or_else(String::new, |work| format!(" The call with JSON is {}.", work.names()));
+    let once = match table.contains(ONCE) {
+        true => "; \"once\": one process of the run compiled it",
+        false => "",
+    };
     format!(
-        "## Engines at a glance\n\n{} Compile + load is once per module; \"once\": \
-         one process of the run compiled it.{payload}\n\n{table}{notes}",
+        "## Engines at a glance\n\n{} Compile + load is once per module{once}.{payload}\n\n{table}{notes}",
         means(&execution)
     )
 }
+
+/// Beside a time that only one process compiled for.
+const ONCE: &str = " (once)";
 
 /// The text about the means of execution.
 fn means(execution: &Overall) -> String {
@@ -81,7 +87,7 @@ fn compile_and_load(matrix: &Matrix<'_>, engine: &str, work: &Work) -> Option<St
         let interval = load.interval.zip(compile.interval);
         let interval = interval.map(|(load, own)| (load.0 + own.0, load.1 + own.1));
         let sum = Estimate { interval, ..Estimate::exact(compile.median + load.median) };
-        let once = if interval.is_none() { " (once)" } else { "" };
+        let once = if interval.is_none() { ONCE } else { "" };
         Some(brief(&sum) + once)
     })
 }

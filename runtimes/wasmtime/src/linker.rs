@@ -1,7 +1,7 @@
 //! The host functions, wired into Wasmtime.
 
 use crate::data::StoreData;
-use crate::deadline::{check, code};
+use crate::deadline::{check, code, in_host};
 use crate::live::{from_raw, from_wasmtime, to_raw, to_wasmtime};
 use crate::module::are;
 use std::cell::Cell;
@@ -17,7 +17,7 @@ use wasmtime::{
 };
 
 /// Answers every import of the module by its host function. `by_signal`: calls are stopped by a
-/// signal, which the host's code does not obey before its end.
+/// signal, which the host's code does not obey.
 pub(crate) fn link(
     module: &Module,
     functions: &[Arc<HostFunction>],
@@ -44,7 +44,7 @@ pub(crate) fn link(
     Ok(linker)
 }
 
-/// What a host function does when it is called.
+/// A host function and what its calls need.
 struct Body {
     function: Arc<HostFunction>,
     memory: Option<ModuleExport>,
@@ -60,8 +60,8 @@ impl Body {
         give: impl FnMut(usize, Value),
     ) -> Result<(), Trap> {
         let mut guest = WaitingGuest { caller, export: self.memory };
-        adapter::answer(&mut guest, &self.function, params, give)?;
-        if self.by_signal { check() } else { Ok(()) }
+        let function = || adapter::answer(&mut guest, &self.function, params, give);
+        if self.by_signal { in_host(function) } else { function() }
     }
 }
 

@@ -1,7 +1,6 @@
 //! A live Wasmtime instance, as the calling conventions see it.
 
 use crate::data::{self, StoreData};
-use crate::deadline::FAR;
 use crate::module::{Function, ModuleData, Shape};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
@@ -93,8 +92,7 @@ impl Running {
     pub(crate) fn save(&mut self) -> Result<()> {
         let Some(export) = &self.shared.saves else { return Ok(()) };
         let store = &mut self.tenancy.store;
-        // What is left of the deadline is that of the start function.
-        store.set_epoch_deadline(FAR);
+        let _unlimited = self.shared.clock.as_ref().map(|clock| clock.enter_unlimited(store));
         let function = match self.instance.get_module_export(&mut *store, export) {
             Some(Extern::Func(function)) => function,
             _ => return Err(FOREIGN),
@@ -156,9 +154,9 @@ impl Running {
         }
         let used = &mut values[..params.len().max(results.len())];
         let ended = self.shared.run(&mut self.tenancy.store, |store| {
-            // SAFETY: when the module was loaded, its own type of this export was found to
-            // be this signature, of at most `MOST` numbers and vectors each way; the parameters have
-            // its types, and there is room for its results. It is not called from within
+            // SAFETY: when the module was loaded, its own type of this export was found to be
+            // this signature, of at most `MOST` numbers and vectors each way; the parameters
+            // have its types, and there is room for its results. It is not called from within
             // another call.
             unsafe { function.call_unchecked(store, &raw mut *used) }
         });

@@ -63,7 +63,8 @@ fn modules(text: &str, config: &Config) -> Vec<(String, Box<dyn Module>)> {
     let guest = guest.unwrap();
     let mut modules = Vec::new();
     for engine in touchstone_wasmtime::engines() {
-        for name in ["instance_reuse_tracked", "instance_reuse", "recreate_instance_tracked"] {
+        for name in ["instance_reuse_tracked", "instance_reuse_gated", "recreate_instance_tracked"]
+        {
             let strategy: Strategy = name.parse().unwrap();
             let is_native = engine.id() != "wasmtime_pulley";
             if is_native && engine.support_for(strategy, &guest).is_supported() {

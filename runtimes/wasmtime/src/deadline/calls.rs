@@ -39,8 +39,8 @@ impl Why {
     }
 }
 
-/// The calls of a thread. Only that thread writes the fields, without a locked instruction, unless
-/// they say otherwise.
+/// The calls of a thread. Only that thread writes the fields while it lives, without a locked
+/// instruction, unless they say otherwise.
 #[derive(Default)]
 pub(crate) struct Calls {
     /// The kernel's number of the thread.
@@ -52,16 +52,16 @@ pub(crate) struct Calls {
     /// The tick from which on that guest is stopped.
     due: AtomicU64,
     /// Its clock, if somebody may interrupt it: also for the thread that counts the time.
-    clock: Mutex<Option<Clock>>,
+    clock: Mutex<Option<Box<Clock>>>,
     /// `true` if there is one.
     has_clock: AtomicBool,
     /// Changes when such a guest begins and ends.
     turn: AtomicU64,
     /// The turn that is to be stopped, and why, in the last two bits. Written by the thread that
-    /// counts the time.
+    /// counts the time, too.
     order: AtomicU64,
-    /// Why the host is to stop the guest, which could not be stopped where it was.
-    overdue: AtomicU8,
+    /// `true` while that guest waits for a host function, whose system calls no signal interrupts.
+    in_host: AtomicBool,
     /// Why the last trap happened, if this module has brought it about.
     stopped: AtomicU8,
 }
@@ -90,11 +90,12 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is put back when a guest ends: that of the guest around it.
+/// The state of the guest around another one, put back when that ends.
 pub(crate) struct Outer {
     code: *mut Code,
+    in_host: bool,
     due: u64,
-    clock: Option<Clock>,
+    clock: Option<Box<Clock>>,
 }
 
 impl Calls {
@@ -132,11 +133,17 @@ impl Calls {
 
     /// A guest begins whose code, which outlives the call, a signal stops.
     #[inline]
-    pub(super) fn begin(&self, code: &Code, due: u64, clock: Option<Clock>) -> Outer {
-        let (outer, due_outside) = (self.code.load(Relaxed), self.due.load(Relaxed));
-        let outer = Outer { code: outer, due: due_outside, clock: self.exchange(clock) };
+    pub(super) fn begin(&self, code: &Code, due: u64, clock: Option<Box<Clock>>) -> Outer {
+        let outer = Outer {
+            code: self.code.load(Relaxed),
+            in_host: self.in_host.load(Relaxed),
+            due: self.due.load(Relaxed),
+            clock: self.exchange(clock),
+        };
         self.code.store(ptr::from_ref(code).cast_mut(), Relaxed);
+        self.in_host.store(false, Relaxed);
         self.due.store(due, Relaxed);
+        self.stopped.store(0, Relaxed);
         self.turn();
         outer
     }
@@ -157,28 +164,42 @@ impl Calls {
     fn end_inside(&self, outer: &mut Outer, now: u64) {
         let clock = outer.clock.take();
         let is_due = (outer.due <= now).then_some(Why::Deadline);
-        let overdue = is_due.or_else(|| clock.as_ref().and_then(Why::of));
+        let why = is_due.or_else(|| clock.as_deref().and_then(Why::of));
         self.exchange(clock);
         self.code.store(outer.code, Relaxed);
+        self.in_host.store(outer.in_host, Relaxed);
         self.due.store(outer.due, Relaxed);
         self.turn();
-        // Its turn may be so short that no signal ever comes in it.
-        self.overdue.store(overdue.map_or(0, |why| why as u8), Relaxed);
+        // The guest's turn may be too short for the thread that counts the time.
+        if let Some(why) = why {
+            self.order.store(self.turn.load(Relaxed) << 2 | why as u64, Relaxed);
+        }
     }
 
-    /// What was ordered before is not for the guest that runs now.
+    /// Another guest runs from now on: earlier orders are not for it. The thread that counts the
+    /// time sees all that belongs to a turn when it sees its number.
     #[inline]
     fn turn(&self) {
-        self.overdue.store(0, Relaxed);
-        // The thread that counts the time sees what belongs to a turn when it sees its number.
         self.turn.store(self.turn.load(Relaxed).wrapping_add(1), Release);
     }
 
+    /// Why the guest that runs now is to be stopped.
     #[inline]
-    fn exchange(&self, clock: Option<Clock>) -> Option<Clock> {
-        if clock.is_none() && !self.has_clock.load(Relaxed) {
-            return None;
+    fn ordered(&self) -> Option<Why> {
+        let (order, turn) = (self.order.load(Acquire), self.turn.load(Relaxed));
+        if order >> 2 == turn { Why::from_number((order & 3) as u8) } else { None }
+    }
+
+    #[inline]
+    fn exchange(&self, clock: Option<Box<Clock>>) -> Option<Box<Clock>> {
+        match clock.is_some() || self.has_clock.load(Relaxed) {
+            true => self.exchange_shared(clock),
+            false => None,
         }
+    }
+
+    #[cold]
+    fn exchange_shared(&self, clock: Option<Box<Clock>>) -> Option<Box<Clock>> {
         self.has_clock.store(clock.is_some(), Relaxed);
         std::mem::replace(&mut *lock(&self.clock), clock)
     }
@@ -197,12 +218,15 @@ impl Calls {
         }
         let why = match self.due.load(Relaxed) <= now {
             true => Some(Why::Deadline),
-            false => lock(&self.clock).as_ref().and_then(Why::of),
+            false => lock(&self.clock).as_deref().and_then(Why::of),
         };
         let Some(why) = why else { return false };
         self.order.store(turn << 2 | why as u64, Release);
+        if self.in_host.load(Relaxed) {
+            return true;
+        }
         if !signal::send(self.thread.load(Relaxed)) {
-            // The thread is one of the parent's, which this process has been forked from.
+            // It is one of the parent's threads, which this process was forked from.
             self.code.store(ptr::null_mut(), Relaxed);
         }
         true
@@ -212,16 +236,13 @@ impl Calls {
     /// place. `None` if there is nothing to be stopped.
     pub(super) fn obey(address: usize) -> Option<usize> {
         let own = OWN.get()?;
-        let (order, turn) = (own.order.load(Acquire), own.turn.load(Relaxed));
+        let why = own.ordered()?;
         // SAFETY: the code outlives the call, which ends in this thread.
         let code = unsafe { own.code.load(Relaxed).as_ref() }?;
-        if order >> 2 != turn {
-            return None;
-        }
-        let why = (order & 3) as u8;
         let trap = code.trap_from(address);
-        let noted = if trap.is_some() { &own.stopped } else { &own.overdue };
-        noted.store(why, Relaxed);
+        if trap.is_some() {
+            own.stopped.store(why as u8, Relaxed);
+        }
         Some(trap.unwrap_or(address))
     }
 
@@ -244,15 +265,29 @@ pub(super) fn stop_due(now: u64) -> bool {
     lock(&ALL).0.iter().filter(|calls| calls.stop_if_due(now)).count() > 0
 }
 
-/// For the host, when it returns to the guest: ends it, if a signal came meanwhile.
+/// For the host, when it is called by the guest: ends it, if its time is over.
 ///
 /// # Errors
 ///
 /// The guest's trap.
 #[inline]
 pub(crate) fn check() -> Result<(), Trap> {
-    let why = OWN.get().map_or(0, |own| own.overdue.load(Relaxed));
-    Why::from_number(why).map_or(Ok(()), |why| Err(why.trap()))
+    OWN.get().and_then(|own| own.ordered()).map_or(Ok(()), |why| Err(why.trap()))
+}
+
+/// A host function of a guest that a signal stops. The guest ends when it returns, if its time is
+/// over by then.
+///
+/// # Errors
+///
+/// Those of the function, and the guest's trap.
+#[inline]
+pub(crate) fn in_host(function: impl FnOnce() -> Result<(), Trap>) -> Result<(), Trap> {
+    let own = Calls::own();
+    own.in_host.store(true, Relaxed);
+    let ended = function();
+    own.in_host.store(false, Relaxed);
+    ended.and_then(|()| check())
 }
 
 /// The trap that a signal brought about, if it is the one with which a call has just ended.

@@ -32,9 +32,9 @@ const TRAP: &[u8] = &[0x1f, 0xc1, 0x00, 0x00];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const TRAP: &[u8] = &[];
 
-/// `true` if calls of a module are stopped by a signal. The others are code that has to be as the
-/// runtime has it, code with a state that a trap anywhere would leave half done (the collector's
-/// heap, fuel in a register), and code whose functions Wasmtime does not list.
+/// `true` if calls of a module are stopped by a signal: on Touchstone's memories, unless the code
+/// has state that a trap anywhere would leave half done (the collector's heap, fuel in a register),
+/// or functions that Wasmtime does not list. The same for all strategies that share an artifact.
 pub(crate) fn is_stopped_by_signal(
     compiler: Compiler,
     strategy: Strategy,

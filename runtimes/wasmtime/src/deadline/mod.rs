@@ -5,7 +5,7 @@ mod calls;
 pub(crate) mod code;
 mod signal;
 
-pub(crate) use calls::{check, stopped};
+pub(crate) use calls::{check, in_host, stopped};
 
 use crate::data::StoreData;
 use calls::{Calls, Outer, Why, lock};
@@ -13,14 +13,16 @@ use code::Code;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use touchstone_executor::adapter::Clock as HostClock;
 use touchstone_executor::{Error, Result};
 use wasmtime::{EngineWeak, Store};
 
-/// Length of an epoch. A guest stops at most two of these after its deadline.
+/// Length of an epoch. A guest stops at most two of these after its deadline, unless the machine is
+/// so busy that the thread which counts them is late.
 const TICK: Duration = Duration::from_millis(10);
-/// How often in a tick a guest gets the signal which it has not obeyed: it was in code of the
-/// runtime or the host.
+/// How often in a tick a guest gets the signal which it has not obeyed, because it was in code of
+/// the runtime.
 const SIGNALS: u32 = 10;
 /// Ticks of this process so far.
 static NOW: AtomicU64 = AtomicU64::new(0);
@@ -105,29 +107,38 @@ impl Clock {
     /// Gives the store's guest its time, which counts until the result is dropped.
     #[inline]
     pub(crate) fn enter(&self, store: &mut Store<StoreData>) -> Entered {
-        let data = store.data();
-        let is_limited = data.is_limited();
-        let can_be_interrupted = is_limited && data.can_be_interrupted();
-        let ticks = match is_limited {
-            false => self.ticks,
-            // Each epoch looks whether somebody interrupts.
-            true if can_be_interrupted => 1,
-            true => epochs(data.limits().deadline),
-        };
+        if !store.data().is_limited() {
+            return self.begin(store, self.ticks, None);
+        }
+        let (ticks, clock) = limited(store.data());
+        self.begin(store, ticks, clock)
+    }
+
+    /// The same for code of the guest that the host needs: no deadline counts.
+    pub(crate) fn enter_unlimited(&self, store: &mut Store<StoreData>) -> Entered {
+        self.begin(store, FAR, None)
+    }
+
+    #[inline]
+    fn begin(
+        &self,
+        store: &mut Store<StoreData>,
+        ticks: u64,
+        clock: Option<Box<HostClock>>,
+    ) -> Entered {
         let calls = Calls::own();
         let mut entered = Entered { calls, outer: None, ended: None, of_this_thread: PhantomData };
         match &self.code {
             None => {
-                store.set_epoch_deadline(ticks);
+                // Each epoch looks whether somebody interrupts.
+                store.set_epoch_deadline(if clock.is_some() { 1 } else { ticks });
                 calls.begin_looking();
             }
             Some(code) => {
-                let clock = can_be_interrupted.then(|| data.clock().clone());
                 entered.ended = match &clock {
                     Some(clock) => Why::of(clock),
                     None => (ticks == 0).then_some(Why::Deadline),
                 };
-                let ticks = if can_be_interrupted { FAR } else { ticks };
                 let due = NOW.load(Ordering::Relaxed) + ticks;
                 entered.outer = Some(calls.begin(code, due, clock));
             }
@@ -139,6 +150,14 @@ impl Clock {
             self.ticker.list(&self.counted);
         }
         entered
+    }
+}
+
+/// Epochs that a call with limits of its own may see, or its clock if it can be interrupted.
+fn limited(data: &StoreData) -> (u64, Option<Box<HostClock>>) {
+    match data.can_be_interrupted() {
+        true => (FAR, Some(Box::new(data.clock().clone()))),
+        false => (epochs(data.limits().deadline), None),
     }
 }
 
@@ -230,18 +249,19 @@ impl Ticker {
     }
 
     fn run(&self) {
+        let (mut ticked, mut again) = (Instant::now(), false);
         loop {
             let state = self.state();
             let idle = self.changed.wait_while(state, |state| state.counted.is_empty());
             drop(idle);
-            let (mut left, mut again) = (SIGNALS, false);
-            while left > 0 {
-                let steps = if again { 1 } else { left };
-                std::thread::sleep(TICK / SIGNALS * steps);
-                left -= steps;
-                again = calls::stop_due(NOW.load(Ordering::Relaxed));
+            let left = TICK.saturating_sub(ticked.elapsed());
+            std::thread::sleep(if again { left.min(TICK / SIGNALS) } else { left });
+            if ticked.elapsed() >= TICK {
+                // By one, however long it slept: a guest that has just begun must not end early.
+                ticked = Instant::now();
+                self.tick();
             }
-            self.tick();
+            again = calls::stop_due(NOW.load(Ordering::Relaxed));
         }
     }
 

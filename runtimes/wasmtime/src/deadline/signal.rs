@@ -1,8 +1,8 @@
 //! The signal that stops a guest: SIGURG, which by default does nothing, and which hosts get for
 //! urgent data of a socket only. The Go runtime stops its own threads by it.
 //!
-//! A handler that was there before gets every signal that stops no guest. One that is installed
-//! later has to pass the signal on.
+//! A handler that was there before gets the signals that are not for a guest. One that is installed
+//! later has to pass the signal on, no thread may block it, and `tgkill` has to be allowed.
 
 use super::calls::{Calls, lock};
 use std::ffi::{c_int, c_void};
@@ -13,7 +13,7 @@ const SIGNAL: c_int = libc::SIGURG;
 
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// What the handler was put over.
+/// The action before the handler.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once in a process.
@@ -29,7 +29,7 @@ pub(super) fn install() -> io::Result<()> {
     }
     // SAFETY: a `sigaction` of zeros is a valid one. The handlers are of the types that are asked
     // for, and do only what is allowed in one. SA_ONSTACK: the guest's stack may be full.
-    // SA_RESTART: the host's system calls go on.
+    // SA_RESTART: most system calls of the host go on, where one signal comes in it at all.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         check(libc::sigaction(SIGNAL, std::ptr::null(), &raw mut before))?;
@@ -63,8 +63,10 @@ pub(super) fn this_thread() -> i32 {
 
 /// Sends the signal to a thread of this process. Returns `false` if there is no such thread.
 pub(super) fn send(thread: i32) -> bool {
-    // SAFETY: both calls are without memory. A thread that is not the right one ignores the signal.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) == 0 }
+    // SAFETY: both calls are without memory. On a thread that is not the right one, the handler
+    // stops nothing.
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) == 0 };
+    sent || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
 unsafe extern "C" fn on_fork() {
