@@ -307,6 +307,22 @@ def verdict(page, records, division):
             page.check(f"verdict, {row['text']}, {column}", shown[column], value)
 
 
+def loss(page, records, row, words):
+    """A row of calls that write pages, where a strategy of the runtime's own is faster."""
+    *parts, threads = row[""].split(", ")
+    size, unit = row["Size"].split()
+    where = {words[part][0]: words[part][1] for part in parts}
+    where |= {"threads": int(threads.split()[0]), "pages": int(size) * {"KiB": 1, "MiB": 1024}[unit] // 4}
+    own, time = re.fullmatch(r"`(\S+)` (.*)", row["The runtime's own"]).groups()
+    picks = re.findall(r"`(\S+)` ([\d.]+ \S+) \(([\d.,]+) ×\)", row["Touchstone's picks, times longer"])
+    for pick, picks_time, longer in picks:
+        asked = {"subject": pick, "experiment": {"name": "resets", "where": where, "value": "call"}}
+        subject, baseline, ratio = rung(records, asked, own)
+        page.check(f"loss of {pick}, {row['']}", picks_time, subject)
+        page.check(f"loss of {pick}, {row['']}, runtime's own", time, baseline)
+        page.check(f"loss of {pick}, {row['']}, times", longer, Estimate(1 / ratio.median, *[None] * 3))
+
+
 def main():
     records, page = Records(ROOT / "records"), Page((ROOT / "BENCHMARK.md").read_text(encoding="utf-8"))
     division = tomllib.loads((ROOT / "benches/pages.toml").read_text(encoding="utf-8"))
@@ -314,7 +330,12 @@ def main():
     overview = [("call_empty_function", "test_runtime"), ("dirty_1mb_of_memory", "test_runtime")]
     verdict(page, records, division)
     needs = {need["need"]: need for need in division["needs"]}
+    resets = tomllib.loads((ROOT / "benches/experiments/resets.toml").read_text(encoding="utf-8"))
+    words = {text: (of["name"], value) for of in resets["dimensions"] for value, text in of.get("words", ())}
     for row in page.tables("Recommendations"):
+        if "Size" in row:
+            loss(page, records, row, words)
+            continue
         need, pick = needs[row[""]], row["Pick"].split("`")[1]
         call, work = need["call"], need.get("payload", payload)
         own = (call["case"], call["guest"], pick)

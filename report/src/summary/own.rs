@@ -2,13 +2,12 @@
 
 use super::verdict::{compared, of_builds};
 use crate::Content;
-use crate::markdown::{code, markdown};
+use crate::markdown::{Table, code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::Part;
 use crate::races::{self, CALL, ratio};
 use crate::rank::fastest;
 use crate::units::{self, median, page_size, prose_list};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_record::compare::Verdict;
 use touchstone_record::{Experiment, Place, PointBook, Purpose};
@@ -18,39 +17,39 @@ pub(super) fn cases(content: &Content<'_>) -> String {
     let matrix = content.matrix;
     let picks = content.picks.iter().map(|pick| &pick.executor);
     let picks: BTreeSet<&Executor> = picks.filter(|pick| !matrix.is_native(pick)).collect();
-    let mut lines = Vec::new();
+    let mut table = String::new();
     if let Some((experiment, points)) = matrix.records.experiment("resets") {
-        let link = content.link_to_part(&Part::Experiment(experiment.name.clone()));
+        let headings = ["Size", "The runtime's own", "Touchstone's picks, times longer"];
+        let mut rows = Table::of_words("Calls that write pages", headings);
         for course in courses(experiment, points) {
-            let mut faster: BTreeMap<Faster, Vec<String>> = BTreeMap::new();
-            for (own, pick) in picks.iter().flat_map(|pick| resets(matrix, points, &course, pick)) {
-                faster.entry(own).or_default().push(pick);
+            let mut faster: BTreeMap<(u64, String), Vec<String>> = BTreeMap::new();
+            for (pages, own, pick) in
+                picks.iter().flat_map(|pick| resets(matrix, points, &course, pick))
+            {
+                faster.entry((pages, own)).or_default().push(pick);
             }
             let words = markdown(&experiment.in_words(&course));
-            for ((executor, sizes, time), picks) in &faster {
-                let (first, more) = sizes.split_at(sizes.len().min(1));
-                let more = match prose_list(more) {
-                    none if none.is_empty() => none,
-                    more => format!("; also faster at {more}"),
-                };
-                let (own, picks, first) = (code(executor), prose_list(picks), first.concat());
-                lines.push(format!("{own} against {picks}: {words}. {time} at {first}{more}."));
+            for ((pages, own), picks) in faster {
+                rows.row(&words, [page_size(pages as f64), own, prose_list(&picks)]);
             }
         }
-        if !lines.is_empty() {
-            lines.push(format!("Calls that write pages: {link}"));
+        table = rows.finish();
+        if !table.is_empty() {
+            let link = content.link_to_part(&Part::Experiment(experiment.name.clone()));
+            table += &format!("All sizes: {link}\n\n");
         }
     }
     let (faster, undecided): (Vec<_>, Vec<_>) =
         picks.into_iter().map(|pick| works(content, pick)).unzip();
-    lines.extend(faster.into_iter().chain(undecided).flatten());
-    if lines.is_empty() {
+    let lines = faster.into_iter().flatten().chain(undecided.into_iter().flatten());
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() && table.is_empty() {
         return String::new();
     }
     let lines: String = lines.into_iter().map(|line| format!("- {}\n", line.trim())).collect();
     format!(
         "The runtime's own strategies are faster than Touchstone's picks here. \"Undecided\": the \
-         interval of the ratio, the runtime's time over the pick's, holds 1.\n\n{lines}\n"
+         interval of the ratio, the runtime's time over the pick's, holds 1.\n\n{table}{lines}\n"
     )
 }
 
@@ -65,54 +64,40 @@ fn courses(experiment: &Experiment, points: &PointBook) -> Vec<Place> {
     courses
 }
 
-/// A strategy of the runtime's own that is faster on a course, the sizes, the smallest first, and
-/// its time at that.
-type Faster = (Executor, Vec<String>, String);
-
-/// The strategies of the runtime's own that are faster than a pick on a course, by the rounds that
-/// both were timed in; each with the pick and its time. The first is faster at the most sizes,
-/// the next at the most of those that are left.
+/// The sizes of a course at which strategies of the runtime's own are faster than a pick, by the
+/// rounds that both were timed in: pages, the fastest of them with its time, and the pick with its
+/// own and how many times longer it takes.
 fn resets(
     matrix: &Matrix<'_>,
     points: &PointBook,
     course: &Place,
     pick: &Executor,
-) -> Vec<(Faster, String)> {
+) -> Vec<(u64, String, String)> {
     let all = || points.measured().filter(|own| own.place.has(course));
     let is_own = |other: &Executor| other.engine == pick.engine && matrix.is_native(other);
     let own: BTreeSet<Executor> = all().filter_map(|own| own.place.executor()).collect();
-    let own: BTreeSet<Executor> = own.into_iter().filter(is_own).collect();
-    let mut left: BTreeSet<u64> = all().filter_map(|own| own.place.number("pages")).collect();
-    let at = |pages: u64| course.clone().with("pages", pages);
-    let time = |executor: &Executor, pages: u64| points.get(&at(pages).at(executor))?.sampled(CALL);
-    let wins = |other: &Executor, left: &BTreeSet<u64>| -> BTreeSet<u64> {
-        let is_faster = |pages: &u64| {
-            ratio(points, &at(*pages), CALL, other, pick)
-                .is_some_and(|judged| judged.verdict == Verdict::Faster)
-        };
-        left.iter().copied().filter(is_faster).collect()
+    let own: Vec<Executor> = own.into_iter().filter(is_own).collect();
+    let sizes: BTreeSet<u64> = all().filter_map(|own| own.place.number("pages")).collect();
+    let lost = |pages: u64| {
+        let at = course.clone().with("pages", pages);
+        let time = |executor: &Executor| points.get(&at.at(executor))?.sampled(CALL);
+        let faster = own.iter().filter_map(|other| {
+            let judged = ratio(points, &at, CALL, other, pick)?;
+            (judged.verdict == Verdict::Faster).then_some((other, time(other)?, judged))
+        });
+        let (other, times, judged) =
+            faster.min_by(|(_, a, _), (_, b, _)| a.median.total_cmp(&b.median))?;
+        let own = format!("{} {}", code(other), median(&times));
+        let longer = units::factor(1.0 / judged.ratio.median);
+        Some((pages, own, format!("{} {} ({longer} ×)", code(pick), median(&time(pick)?))))
     };
-    let rank = |other: &Executor, wins: &BTreeSet<u64>| {
-        let first = wins.first().and_then(|first| time(other, *first));
-        (Reverse(wins.len()), first.map_or(u64::MAX, |call| call.median.round() as u64))
-    };
-    let mut found = Vec::new();
-    loop {
-        let all = own.iter().map(|other| (other, wins(other, &left)));
-        let best = all.min_by_key(|(other, wins)| rank(other, wins));
-        let Some((other, wins)) = best else { return found };
-        let at_first = |executor| Some(median(&time(executor, *wins.first()?)?));
-        let (Some(own), Some(picks)) = (at_first(other), at_first(pick)) else { return found };
-        let sizes = wins.iter().map(|pages| page_size(*pages as f64)).collect();
-        found.push(((other.clone(), sizes, own), format!("{} ({picks})", code(pick))));
-        left.retain(|pages| !wins.contains(pages));
-    }
+    sizes.into_iter().filter_map(lost).collect()
 }
 
 /// The calls of the tables of real work that a strategy of the runtime's own is faster at, and
-/// those where the interval of the ratio holds 1, a sentence each. Ratios in turns come before
+/// those where the interval of the ratio holds 1, in one sentence. Ratios in turns come before
 /// those of cells.
-fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Vec<String>) {
+fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Option<String>) {
     let matrix = content.matrix;
     let is_own = |other: &Executor| other.engine == pick.engine && matrix.is_native(other);
     let (mut faster, mut undecided) = (Vec::new(), Vec::new());
@@ -130,9 +115,11 @@ fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Vec<String>) {
             if high < 1.0 {
                 faster.push(format!("{} against {}: {call} {text}.", code(own), code(pick)));
             } else if low <= 1.0 && ratio.interval.is_some() {
-                undecided.push(format!("Undecided for {}: {call} {text}.", code(pick)));
+                undecided.push(format!("{call} {text}"));
             }
         }
     }
-    (faster, undecided)
+    let none = undecided.is_empty();
+    let undecided = format!("Undecided for {}: {}.", code(pick), prose_list(&undecided));
+    (faster, (!none).then_some(undecided))
 }

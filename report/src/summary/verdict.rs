@@ -43,9 +43,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
     if cells > 0 {
         let _ = writeln!(
             text,
-            "**Interference**: {marked} of {} ({}) are marked {MARK}. A marked cell has fewer than \
-             {PROCESSES} processes that gave {CLEAN_SAMPLES} clean samples each, or all where calls \
-             are long. It may read up to 2 × slow.",
+            "**Interference**: {marked} of {} ({}) are marked {MARK}: fewer than {PROCESSES} \
+             processes gave {CLEAN_SAMPLES} samples each without interference, or all of theirs where \
+             calls are long. Such a time may be up to 2 × slow. Times of experiments are marked, too.",
             count(cells, "cell"),
             percent(share)
         );
@@ -294,9 +294,10 @@ pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
     }
     let Some(ratio) = median_of(&ratios) else { return String::new() };
     format!(
-        "An interval is for its run and binary. The run in turns repeated {} of the matrix: {outside} \
-         lie outside the cell's interval, and the median is {} times the cell's.{}\n\n",
-        count(ratios.len(), "time"),
+        "An interval is for its run and binary. The run in turns measured {} of the matrix again: \
+         {outside} of their times lie outside the cell's interval, and the median is {} times the \
+         cell's. Intervals do not cover the difference between runs.{}\n\n",
+        count(ratios.len(), "cell"),
         units::factor(ratio),
         between_builds(peers, &matrix.records.layouts)
     )
