@@ -6,6 +6,9 @@
 //! `recreate_instance_{resident,gated,tracked}` use Touchstone's memories, which Wasmtime gets
 //! through its host memory interface. All engines run components and core modules.
 //!
+//! Calls on Touchstone's memories are stopped at their deadline by the signal SIGURG, without
+//! looks at the time in the guest's code: a host that handles this signal passes it on.
+//!
 //! A fourth engine, `wasmtime_nearcore`, is a peer: Cranelift with the settings of nearcore.
 
 mod collected;

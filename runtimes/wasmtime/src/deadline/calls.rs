@@ -66,9 +66,14 @@ pub(crate) struct Calls {
     stopped: AtomicU8,
 }
 
-/// The calls of all threads, and those of threads that have ended.
-static ALL: Mutex<(Vec<&Padded<Calls>>, Vec<&Padded<Calls>>)> =
-    Mutex::new((Vec::new(), Vec::new()));
+/// The calls of all threads.
+struct All {
+    calls: Vec<&'static Padded<Calls>>,
+    /// Those of threads that have ended.
+    free: Vec<&'static Padded<Calls>>,
+}
+
+static ALL: Mutex<All> = Mutex::new(All { calls: Vec::new(), free: Vec::new() });
 
 thread_local! {
     static OWN: Cell<Option<&'static Padded<Calls>>> = const { Cell::new(None) };
@@ -81,7 +86,7 @@ struct Leaver;
 impl Drop for Leaver {
     fn drop(&mut self) {
         if let Some(own) = OWN.take() {
-            lock(&ALL).1.push(own);
+            lock(&ALL).free.push(own);
         }
     }
 }
@@ -108,9 +113,9 @@ impl Calls {
     #[cold]
     fn new() -> &'static Padded<Self> {
         let mut all = lock(&ALL);
-        let own = all.1.pop().unwrap_or_else(|| {
+        let own = all.free.pop().unwrap_or_else(|| {
             let new: &Padded<Self> = Box::leak(Box::default());
-            all.0.push(new);
+            all.calls.push(new);
             new
         });
         own.thread.store(signal::this_thread(), Relaxed);
@@ -256,13 +261,13 @@ impl Calls {
 
 /// `true` if a guest with a deadline runs on any thread.
 pub(super) fn any_runs() -> bool {
-    lock(&ALL).0.iter().any(|calls| calls.runs())
+    lock(&ALL).calls.iter().any(|calls| calls.runs())
 }
 
 /// Stops the guests whose time is over at this tick. Returns `true` if there are any.
 pub(super) fn stop_due(now: u64) -> bool {
     // Under the lock no thread ends.
-    lock(&ALL).0.iter().filter(|calls| calls.stop_if_due(now)).count() > 0
+    lock(&ALL).calls.iter().filter(|calls| calls.stop_if_due(now)).count() > 0
 }
 
 /// For the host, when it is called by the guest: ends it, if its time is over.
