@@ -284,6 +284,8 @@ fn compare_holds_executors_runs_and_builds_against_each_other() {
     let builds = ["compare", build, build, "--executor", &executor];
     let ran = touchstone(&[&builds[..], &short].concat());
     assert_eq!((ran.code, ran.lines().len()), (0, 1), "{}", ran.err);
+    let out = touchstone(&[&builds[..], &["--processes", "1", "--rounds", "3"]].concat()).out;
+    assert!(out.contains("threshold 8 %"), "{out}");
     touchstone(&["compare", build, build]).refused(&["two builds need --executor"]);
 
     // Two runs of which the first is twice as slow.
