@@ -24,7 +24,7 @@ pub struct HostCalls {
     /// Called from everything that can take long.
     pub check: Option<Check>,
     /// Called before instructions for which the runtime works: from time to time before those on
-    /// ranges, after [`WORK`] at the latest, and before each that grows a memory or a table.
+    /// ranges, after 4,096 bytes or entries, and before each that grows a memory or a table.
     /// `() -> ()`. Not for modules with 64-bit memories or tables.
     pub work: Option<u32>,
 }
