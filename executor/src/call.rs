@@ -127,8 +127,8 @@ impl InterruptHandle {
     }
 
     /// Ends the running call, and each later one with this handle, with
-    /// [`TrapKind::Interrupted`]. The guest ends within 20 ms, and not while a host
-    /// function runs.
+    /// [`TrapKind::Interrupted`]. The guest ends within 20 ms on a machine that is not too busy,
+    /// and not while a host function runs.
     pub fn interrupt(&self) {
         self.0.store(true, Ordering::Release);
     }

@@ -31,20 +31,21 @@ pub struct Budget {
     pub seed: u64,
 }
 
-/// Processes that compile every module, so that the time to compile has an interval.
-const COMPILING: u32 = estimate::PROCESSES as u32 + 1;
+/// Fresh processes for results that are published.
+const FULL: u32 = estimate::PROCESSES as u32 + 1;
 
 impl Budget {
-    /// Number of processes that compile. The others restore what the last one of them compiled.
+    /// Number of processes that compile, so that the time to compile has an interval. The others
+    /// restore what the last one of them compiled.
     pub fn compiling(&self) -> u32 {
-        if self.processes < COMPILING { 1 } else { COMPILING }
+        if self.processes < FULL { 1 } else { FULL }
     }
 
     /// For results that are published.
     pub fn full(seed: u64) -> Self {
         Self {
             name: "full".to_owned(),
-            processes: estimate::PROCESSES as u32 + 1,
+            processes: FULL,
             extra: 5,
             most: 20,
             samples: 6,

@@ -109,12 +109,13 @@ impl Calls {
         body.code().call(function);
     }
 
-    /// Code before an instruction on a range, whose length is on the stack.
-    fn range(&self, body: &mut Body<'_>) {
+    /// Code before an instruction on a range, whose length is on the stack, and known where it is
+    /// constant.
+    fn range(&self, body: &mut Body<'_>, constant: Option<i32>) {
         self.check(body);
         let Some(Work { function, length, left }) = self.work else { return };
         // Compilers have code of their own for it, as long as they see the constant.
-        if self.constant.is_some_and(|constant| (0..=SHORT).contains(&constant)) {
+        if constant.is_some_and(|constant| (0..=SHORT).contains(&constant)) {
             return;
         }
         let mut code = body.code();
@@ -139,7 +140,12 @@ impl Rewrite for Calls {
     }
 
     fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
+        let constant = self.constant.take();
         let instead = match operator {
+            Operator::I32Const { value } => {
+                self.constant = Some(*value);
+                None
+            }
             Operator::MemorySize { .. } => self.calls.size,
             Operator::MemoryGrow { .. } => {
                 self.growth(body);
@@ -152,7 +158,6 @@ impl Rewrite for Calls {
             Operator::Loop { .. } => {
                 body.keep(operator);
                 self.count(body);
-                self.constant = None;
                 return true;
             }
             Operator::MemoryFill { .. }
@@ -161,13 +166,9 @@ impl Rewrite for Calls {
             | Operator::TableFill { .. }
             | Operator::TableCopy { .. }
             | Operator::TableInit { .. } => {
-                self.range(body);
+                self.range(body, constant);
                 None
             }
-            _ => None,
-        };
-        self.constant = match operator {
-            Operator::I32Const { value } => Some(*value),
             _ => None,
         };
         if let Some(function) = instead {

@@ -119,7 +119,6 @@ fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Option<String>
             }
         }
     }
-    let none = undecided.is_empty();
-    let undecided = format!("Undecided for {}: {}.", code(pick), undecided.join(". "));
-    (faster, (!none).then_some(undecided))
+    let sentence = || format!("Undecided for {}: {}.", code(pick), undecided.join(". "));
+    (faster, (!undecided.is_empty()).then(sentence))
 }

@@ -69,17 +69,6 @@ pub(crate) fn begin(id: &'static str, store: &mut Store<StoreData>) -> Result<()
     if store.data().can_be_interrupted() {
         let data = store.data_mut();
         data.clock = data.host.start_clock();
-        if !std::mem::replace(&mut data.has_callback, true) {
-            store.epoch_deadline_callback(|mut store| {
-                // A call that cannot be interrupted has one epoch, which is its deadline.
-                let data = store.data_mut();
-                if !data.can_be_interrupted() {
-                    return Err(Trap::from(TrapKind::DeadlineExceeded).into());
-                }
-                data.clock.check()?;
-                Ok(UpdateDeadline::Continue(1))
-            });
-        }
     }
     if let Some(given) = limits.fuel {
         let before = meter::left(id, store)?;
@@ -87,6 +76,22 @@ pub(crate) fn begin(id: &'static str, store: &mut Store<StoreData>) -> Result<()
         store.data_mut().fuel = Some(Fuel { before, given });
     }
     Ok(())
+}
+
+/// Has each epoch look at the clock of a call that can be interrupted.
+pub(crate) fn look_in_epochs(store: &mut Store<StoreData>) {
+    if std::mem::replace(&mut store.data_mut().has_callback, true) {
+        return;
+    }
+    store.epoch_deadline_callback(|mut store| {
+        // A call that cannot be interrupted has one epoch, which is its deadline.
+        let data = store.data_mut();
+        if !data.can_be_interrupted() {
+            return Err(Trap::from(TrapKind::DeadlineExceeded).into());
+        }
+        data.clock.check()?;
+        Ok(UpdateDeadline::Continue(1))
+    });
 }
 
 /// Ends a call with limits.

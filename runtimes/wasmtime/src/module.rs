@@ -1,8 +1,8 @@
 //! A loaded module.
 
 use crate::data::StoreData;
-use crate::deadline::Clock;
 use crate::deadline::code::{self, Code};
+use crate::deadline::{Clock, Entered};
 use crate::engine::Compiler;
 use crate::linker;
 use crate::live::Running;
@@ -46,10 +46,9 @@ impl ModuleData {
         store: &mut Store<StoreData>,
         guest: impl FnOnce(&mut Store<StoreData>) -> wasmtime::Result<T>,
     ) -> wasmtime::Result<T> {
-        match &self.clock {
-            Some(clock) => clock.run(store, guest),
-            None => guest(store),
-        }
+        let entered = self.clock.as_ref().map(|clock| clock.enter(store));
+        entered.as_ref().map_or(Ok(()), Entered::check)?;
+        guest(store)
     }
 }
 

@@ -41,7 +41,7 @@ fn trap(error: wasmtime::Error) -> Result<Trap, wasmtime::Error> {
     let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
         return Err(error);
     };
-    if let Some(trap) = crate::deadline::stopped() {
+    if let Some(trap) = crate::deadline::trap_by_signal() {
         return Ok(trap);
     }
     use wasmtime::Trap as W;

@@ -297,9 +297,10 @@ pub(crate) fn in_host(function: impl FnOnce() -> Result<(), Trap>) -> Result<(),
 
 /// The trap that a signal brought about, if it is the one with which a call has just ended.
 #[cold]
-pub(crate) fn stopped() -> Option<Trap> {
-    let why = OWN.get()?.stopped.load(Relaxed);
-    OWN.get()?.stopped.store(0, Relaxed);
+pub(crate) fn trap_by_signal() -> Option<Trap> {
+    let own = OWN.get()?;
+    let why = own.stopped.load(Relaxed);
+    own.stopped.store(0, Relaxed);
     Why::from_number(why).map(Why::trap)
 }
 

@@ -5,17 +5,16 @@ mod calls;
 pub(crate) mod code;
 mod signal;
 
-pub(crate) use calls::{check, in_host, stopped};
+pub(crate) use calls::{check, in_host, trap_by_signal};
 
-use crate::data::StoreData;
+use crate::data::{StoreData, look_in_epochs};
 use calls::{Calls, Outer, Why, lock};
 use code::Code;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use touchstone_executor::adapter::Clock as HostClock;
-use touchstone_executor::{Error, Result};
+use touchstone_executor::{Error, Result, Trap};
 use wasmtime::{EngineWeak, Store};
 
 /// Length of an epoch. A guest stops at most two of these after its deadline, unless the machine is
@@ -86,55 +85,38 @@ impl Clock {
         Self { ticks: epochs(deadline), code, counted, ticker }
     }
 
-    /// Runs code of the store's guest in its time.
-    ///
-    /// # Errors
-    ///
-    /// Those of the code, and the trap of a guest without time.
-    #[inline]
-    pub(crate) fn run<T>(
-        &self,
-        store: &mut Store<StoreData>,
-        guest: impl FnOnce(&mut Store<StoreData>) -> wasmtime::Result<T>,
-    ) -> wasmtime::Result<T> {
-        let entered = self.enter(store);
-        match entered.ended {
-            Some(why) => Err(why.trap().into()),
-            None => guest(store),
-        }
-    }
-
     /// Gives the store's guest its time, which counts until the result is dropped.
     #[inline]
     pub(crate) fn enter(&self, store: &mut Store<StoreData>) -> Entered {
-        if !store.data().is_limited() {
-            return self.begin(store, self.ticks, None);
-        }
-        let (ticks, clock) = limited(store.data());
-        self.begin(store, ticks, clock)
+        let data = store.data();
+        let (ticks, is_interruptible) = match data.is_limited() {
+            false => (self.ticks, false),
+            // Its clock has the deadline, too.
+            true if data.can_be_interrupted() => (FAR, true),
+            true => (epochs(data.limits().deadline), false),
+        };
+        self.begin(store, ticks, is_interruptible)
     }
 
     /// The same for code of the guest that the host needs: no deadline counts.
     pub(crate) fn enter_unlimited(&self, store: &mut Store<StoreData>) -> Entered {
-        self.begin(store, FAR, None)
+        self.begin(store, FAR, false)
     }
 
     #[inline]
-    fn begin(
-        &self,
-        store: &mut Store<StoreData>,
-        ticks: u64,
-        clock: Option<Box<HostClock>>,
-    ) -> Entered {
+    fn begin(&self, store: &mut Store<StoreData>, ticks: u64, is_interruptible: bool) -> Entered {
         let calls = Calls::own();
         let mut entered = Entered { calls, outer: None, ended: None, of_this_thread: PhantomData };
         match &self.code {
             None => {
-                // Each epoch looks whether somebody interrupts.
-                store.set_epoch_deadline(if clock.is_some() { 1 } else { ticks });
+                if is_interruptible {
+                    look_in_epochs(store);
+                }
+                store.set_epoch_deadline(if is_interruptible { 1 } else { ticks });
                 calls.begin_looking();
             }
             Some(code) => {
+                let clock = is_interruptible.then(|| Box::new(store.data().clock().clone()));
                 entered.ended = match &clock {
                     Some(clock) => Why::of(clock),
                     None => (ticks == 0).then_some(Why::Deadline),
@@ -153,11 +135,15 @@ impl Clock {
     }
 }
 
-/// Epochs that a call with limits of its own may see, or its clock if it can be interrupted.
-fn limited(data: &StoreData) -> (u64, Option<Box<HostClock>>) {
-    match data.can_be_interrupted() {
-        true => (FAR, Some(Box::new(data.clock().clone()))),
-        false => (epochs(data.limits().deadline), None),
+impl Entered {
+    /// `Ok` if the guest is to run.
+    ///
+    /// # Errors
+    ///
+    /// The trap of a guest without time.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Trap> {
+        self.ended.map_or(Ok(()), |why| Err(why.trap()))
     }
 }
 
