@@ -21,7 +21,7 @@ pub struct HostCalls {
     pub size: Option<u32>,
     /// Called in the place of `memory.grow`: `(i32) -> (i32)`.
     pub grow: Option<u32>,
-    /// Called from everything that can take long.
+    /// Called from everything that can take long, but for what `work` is called from.
     pub check: Option<Check>,
     /// Called before instructions for which the runtime works: from time to time before those on
     /// ranges, after 4,096 bytes or entries, and before each that grows a memory or a table.
@@ -38,8 +38,8 @@ const EACH: i64 = 64;
 /// (Cranelift's `translate_memory_copy`).
 const SHORT: i32 = 128;
 
-/// A call at the start of each function and loop, and before each instruction on a range of a
-/// memory or a table.
+/// A call at the start of each function and loop and, unless there is a function for
+/// [`work`](HostCalls::work), before each instruction on a range of a memory or a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
     /// The function: `() -> ()`. It may end the guest, whose instance can be used further.
@@ -112,8 +112,7 @@ impl Calls {
     /// Code before an instruction on a range, whose length is on the stack, and known where it is
     /// constant.
     fn range(&self, body: &mut Body<'_>, constant: Option<i32>) {
-        self.check(body);
-        let Some(Work { function, length, left }) = self.work else { return };
+        let Some(Work { function, length, left }) = self.work else { return self.check(body) };
         // Compilers have code of their own for it, as long as they see the constant.
         if constant.is_some_and(|constant| (0..=SHORT).contains(&constant)) {
             return;

@@ -141,7 +141,8 @@ impl SharedModule {
             .with(
                 "deadline",
                 if self.guest.config.is_interruptible() {
-                    "on: each function and loop calls the host, which asks the clock"
+                    "on: each function and loop calls the host, which asks the clock in every 256th \
+                     call"
                 } else {
                     "off"
                 },

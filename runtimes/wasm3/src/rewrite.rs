@@ -7,8 +7,8 @@
 //! * A memory of Touchstone's contains the data already: the module declares an empty one, without
 //!   data.
 //! * Under a deadline, every function and every loop begins with a call to the host, which looks at
-//!   the clock, and one comes before each bulk instruction. Wasm3 does not call its own hook,
-//!   `m3_Yield`, in loops.
+//!   the clock in every 256th. Another call comes before instructions on ranges, after 4,096 bytes.
+//!   Wasm3 does not call its own hook, `m3_Yield`, in loops.
 
 use std::borrow::Cow;
 use std::ffi::CString;
@@ -46,8 +46,10 @@ pub(crate) struct Rewritten {
 pub(crate) enum Added {
     /// `memory.grow`: `(i32) -> (i32)`.
     Grow,
+    /// Looks at the clock from time to time: `() -> ()`.
+    Turn,
     /// Looks at the clock: `() -> ()`.
-    Clock,
+    Work,
 }
 
 pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
@@ -69,16 +71,18 @@ pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten
     // Without types there are no functions that could call them.
     if !patch.layout().types.is_empty() {
         added.extend(changes.growth.then_some(Added::Grow));
-        added.extend(changes.clock.then_some(Added::Clock));
+        added.extend([Added::Turn, Added::Work].into_iter().filter(|_| changes.clock));
     }
     for (index, kind) in (imported..).zip(&added) {
         let (name, i32) = (ShortName::Import(index).to_string(), [ValType::I32]);
         match kind {
             Added::Grow => calls.grow = Some(patch.import(host, &name, &i32, &i32)),
-            Added::Clock => {
+            // Counted by the host: a global of the guest takes Wasm3 six operations.
+            Added::Turn => {
                 let function = patch.import(host, &name, &[], &[]);
                 calls.check = Some(Check { function, period: 1 });
             }
+            Added::Work => calls.work = Some(patch.import(host, &name, &[], &[])),
         }
     }
     let functions = patch.shorten_exports(guest.info());
@@ -137,8 +141,8 @@ mod tests {
           (func $f (export "a") (result i32)
             (loop (br_if 0 (memory.grow (i32.const 1)))) (global.get $hidden)))"#;
         let (rewritten, info) = rewritten(text, ALL);
-        assert_eq!(rewritten.added, [Added::Grow, Added::Clock]);
-        assert_eq!(info.imports.len(), 2);
+        assert_eq!(rewritten.added, [Added::Grow, Added::Turn, Added::Work]);
+        assert_eq!(info.imports.len(), 3);
         assert!(!info.grows_memory);
         assert_eq!((info.data_bytes, info.segments.len()), (0, 0));
         assert_eq!(info.memory.map(|limits| limits.minimum), Some(0));

@@ -110,6 +110,7 @@ impl Machine {
             shared: Arc::clone(shared),
             lent: None,
             clock: Clock::default(),
+            turns: 0,
             trap: None,
         }));
         // SAFETY: the environment is alive and will outlive the runtime.
@@ -184,7 +185,8 @@ impl Machine {
         let guests = functions.map(|function| (call, (&raw const **function).cast()));
         let own = shared.program.added.iter().map(|added| match added {
             Added::Grow => (host::GROW, std::ptr::null()),
-            Added::Clock => (host::CHECK, std::ptr::null()),
+            Added::Turn => (host::TURN, std::ptr::null()),
+            Added::Work => (host::WORK, std::ptr::null()),
         });
         for (index, (enter, data)) in guests.chain(own).enumerate() {
             let name = CString::from(ShortName::Import(index));
