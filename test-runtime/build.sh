@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Builds the guests, modules and components, the same to the byte on every machine.
 #
-#   build.sh           builds them and replaces those in built/
-#   build.sh --check   builds them and compares them with those in built/
+#   build.sh             builds them and replaces those in built/
+#   build.sh --check     builds them and compares them with those in built/
+#   build.sh --changed   the same, but only the programs if sources and compiler are those
+#                        that built/ was made with (sources.sha256)
 set -euo pipefail
 
 # Guests whose memory and heap are the host's, and guests that bring their own.
@@ -42,22 +44,33 @@ fail() {
     exit "${2:-2}"
 }
 
-# The SHA-256 digest of a file, or a dash where there is no such file.
-digest() {
-    if [[ ! -f $1 ]]; then
-        echo -
-    elif command -v sha256sum >/dev/null; then
-        sha256sum <"$1" | cut -d ' ' -f 1
-    else
-        shasum -a 256 <"$1" | cut -d ' ' -f 1
-    fi
+# SHA-256 digests of files, or of the standard input.
+sha256() {
+    if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi
 }
 
-check=false
+# The digest of a file, or a dash where there is no such file.
+digest() {
+    if [[ -f $1 ]]; then sha256 <"$1" | cut -d ' ' -f 1; else echo -; fi
+}
+
+# The digest of the compiler's version and of all files that the guests are built from.
+sources() {
+    {
+        "$rustc" -vV
+        find . -type f ! -path './target/*' ! -path './built/*' ! -path './native/*' \
+            ! -name README.md ! -name sources.sha256 -print0 |
+            LC_ALL=C sort -z |
+            while IFS= read -r -d '' file; do printf '%s %s\n' "$(digest "$file")" "$file"; done
+    } | sha256 | cut -d ' ' -f 1
+}
+
+check=false changed=false
 case "$#:${1-}" in
     0:) ;;
     1:--check) check=true ;;
-    *) fail "usage: build.sh [--check]" ;;
+    1:--changed) check=true changed=true ;;
+    *) fail "usage: build.sh [--check | --changed]" ;;
 esac
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -96,8 +109,17 @@ mkdir -p -- "${CARGO_HOME:=$HOME/.cargo}"
 CARGO_HOME=$(cd -- "$CARGO_HOME" && pwd -P)
 export CARGO_HOME
 
+# Of the same sources the same compiler makes the same modules. That it does so on this machine,
+# the programs show.
+few=false
+if $changed && [[ $(sources) == "$(cat sources.sha256 2>/dev/null)" ]]; then
+    few=true
+    separate=()
+    echo "sources and compiler are those of sources.sha256: only ${programs[*]} are built again"
+fi
+
 # Dependencies come first, because the flags name the folders they are in.
-"$cargo" fetch --quiet --locked --target "$target"
+$few || "$cargo" fetch --quiet --locked --target "$target"
 for guest in "${separate[@]}"; do
     "$cargo" fetch --quiet --locked --target "$standard" --manifest-path "$guest/Cargo.toml"
 done
@@ -163,31 +185,35 @@ CARGO_TARGET_DIR=$CARGO_TARGET_DIR/programs \
     "$cargo" build --locked --release --target "$wasi" --manifest-path programs/Cargo.toml &
 others+=($!)
 
-hosting=(--import-memory --export-table --export=__heap_base -zstack-size=1048576)
-build hosted "${hosting[@]}" -- "${hosted[@]}"
-# One by one, so that none changes when another is added.
-for guest in "${payloads[@]}"; do
-    build hosted "${hosting[@]}" -- "$guest"
-done
-for guest in "${sized[@]}"; do
-    CARGO_PROFILE_RELEASE_OPT_LEVEL=s build sized "${hosting[@]}" -- "${guest%-s}"
-done
-for guest in "${parted[@]}"; do
-    CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_PROFILE_RELEASE_CODEGEN_UNITS=8 \
-        build parted "${hosting[@]}" -- "${guest%-s8}"
-done
-for guest in "${contracts[@]}" "${components[@]}"; do
-    build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
-done
-for format in "${formats[@]}"; do
-    features=()
-    [[ $format == none ]] || features=(--features "$format")
-    build contracts --export=__heap_base -zstack-size=1048576 -- batch "${features[@]}"
-    cp -- "$(module contracts batch)" "$CARGO_TARGET_DIR/batch-$format.wasm"
-done
-for guest in "${vectors[@]}"; do
-    build vectors --export=__heap_base -zstack-size=1048576 -Ctarget-feature=+simd128 -- "$guest"
-done
+# Builds the guests of this workspace.
+build_workspace() {
+    hosting=(--import-memory --export-table --export=__heap_base -zstack-size=1048576)
+    build hosted "${hosting[@]}" -- "${hosted[@]}"
+    # One by one, so that none changes when another is added.
+    for guest in "${payloads[@]}"; do
+        build hosted "${hosting[@]}" -- "$guest"
+    done
+    for guest in "${sized[@]}"; do
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=s build sized "${hosting[@]}" -- "${guest%-s}"
+    done
+    for guest in "${parted[@]}"; do
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_PROFILE_RELEASE_CODEGEN_UNITS=8 \
+            build parted "${hosting[@]}" -- "${guest%-s8}"
+    done
+    for guest in "${contracts[@]}" "${components[@]}"; do
+        build contracts --export=__heap_base -zstack-size=1048576 -- "$guest"
+    done
+    for format in "${formats[@]}"; do
+        features=()
+        [[ $format == none ]] || features=(--features "$format")
+        build contracts --export=__heap_base -zstack-size=1048576 -- batch "${features[@]}"
+        cp -- "$(module contracts batch)" "$CARGO_TARGET_DIR/batch-$format.wasm"
+    done
+    for guest in "${vectors[@]}"; do
+        build vectors --export=__heap_base -zstack-size=1048576 -Ctarget-feature=+simd128 -- "$guest"
+    done
+}
+$few || build_workspace
 
 for other in "${others[@]}"; do
     wait "$other" || fail "the guests in workspaces of their own do not build." 1
@@ -196,44 +222,48 @@ done
 # The guests as they are to be, all in one folder.
 fresh=$CARGO_TARGET_DIR/built
 mkdir -p -- "$fresh"
-for guest in "${hosted[@]}" "${payloads[@]}"; do
-    cp -- "$(module hosted "$guest")" "$fresh/$guest.wasm"
-done
-for guest in "${sized[@]}"; do
-    cp -- "$(module sized "${guest%-s}")" "$fresh/$guest.wasm"
-done
-for guest in "${parted[@]}"; do
-    cp -- "$(module parted "${guest%-s8}")" "$fresh/$guest.wasm"
-done
-for guest in "${contracts[@]}"; do
-    cp -- "$(module contracts "$guest")" "$fresh/$guest.wasm"
-done
-for format in "${formats[@]}"; do
-    cp -- "$CARGO_TARGET_DIR/batch-$format.wasm" "$fresh/"
-done
-for guest in "${vectors[@]}"; do
-    cp -- "$(module vectors "$guest")" "$fresh/$guest.wasm"
-done
-for guest in "${separate[@]}"; do
-    cp -- "$CARGO_TARGET_DIR/$guest/$standard/release/${guest//-/_}.wasm" "$fresh/$guest.wasm"
-done
 for guest in "${programs[@]}"; do
     cp -- "$CARGO_TARGET_DIR/programs/$wasi/release/$guest.wasm" "$fresh/"
 done
-host=$("$rustc" -vV | sed -n 's/^host: //p')
-"$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \
-    --target-dir "$CARGO_TARGET_DIR/tools"
-for guest in "${padded[@]}"; do
-    "$CARGO_TARGET_DIR/tools/$host/debug/pad" "$fresh/$guest-padded.wasm" "$fresh/$guest.wasm"
-done
-"$CARGO_TARGET_DIR/tools/$host/debug/segments" "$fresh/${written[0]}.wasm"
-for guest in "${components[@]}"; do
-    plug=()
-    # This one imports a codec, and becomes one component with it.
-    [[ $guest == json-composed ]] && plug=("$(module contracts json-codec)")
-    "$CARGO_TARGET_DIR/tools/$host/debug/componentize" \
-        "$fresh/$guest.wasm" "$(module contracts "$guest")" "${plug[@]}"
-done
+# Copies all others there, and makes components of modules.
+gather() {
+    for guest in "${hosted[@]}" "${payloads[@]}"; do
+        cp -- "$(module hosted "$guest")" "$fresh/$guest.wasm"
+    done
+    for guest in "${sized[@]}"; do
+        cp -- "$(module sized "${guest%-s}")" "$fresh/$guest.wasm"
+    done
+    for guest in "${parted[@]}"; do
+        cp -- "$(module parted "${guest%-s8}")" "$fresh/$guest.wasm"
+    done
+    for guest in "${contracts[@]}"; do
+        cp -- "$(module contracts "$guest")" "$fresh/$guest.wasm"
+    done
+    for format in "${formats[@]}"; do
+        cp -- "$CARGO_TARGET_DIR/batch-$format.wasm" "$fresh/"
+    done
+    for guest in "${vectors[@]}"; do
+        cp -- "$(module vectors "$guest")" "$fresh/$guest.wasm"
+    done
+    for guest in "${separate[@]}"; do
+        cp -- "$CARGO_TARGET_DIR/$guest/$standard/release/${guest//-/_}.wasm" "$fresh/$guest.wasm"
+    done
+    host=$("$rustc" -vV | sed -n 's/^host: //p')
+    "$cargo" build --locked --manifest-path componentize/Cargo.toml --target "$host" \
+        --target-dir "$CARGO_TARGET_DIR/tools"
+    for guest in "${padded[@]}"; do
+        "$CARGO_TARGET_DIR/tools/$host/debug/pad" "$fresh/$guest-padded.wasm" "$fresh/$guest.wasm"
+    done
+    "$CARGO_TARGET_DIR/tools/$host/debug/segments" "$fresh/${written[0]}.wasm"
+    for guest in "${components[@]}"; do
+        plug=()
+        # This one imports a codec, and becomes one component with it.
+        [[ $guest == json-composed ]] && plug=("$(module contracts json-codec)")
+        "$CARGO_TARGET_DIR/tools/$host/debug/componentize" \
+            "$fresh/$guest.wasm" "$(module contracts "$guest")" "${plug[@]}"
+    done
+}
+$few || gather
 
 if $check; then
     same=true
@@ -244,11 +274,18 @@ if $check; then
         if [[ -z $expected || $(digest "built/$guest.wasm") != "$expected" ]]; then
             expected="missing or not what SHA256SUMS says"
         fi
-        got=$(digest "$fresh/$guest.wasm")
+        if $few && [[ " ${programs[*]} " != *" $guest "* ]]; then
+            got=$(digest "built/$guest.wasm")
+        else
+            got=$(digest "$fresh/$guest.wasm")
+        fi
         printf '%-20s %-64s %s\n' "$guest" "$expected" "$got"
         [[ $got == "$expected" ]] || same=false
     done
     $same || fail "the modules in built/ are not what their source builds to." 1
+    if $changed && ! $few; then
+        echo "sources.sha256 is of other sources or another compiler: build.sh writes it anew"
+    fi
 else
     mkdir -p built
     : >built/SHA256SUMS
@@ -256,5 +293,6 @@ else
         install -m 644 -- "$fresh/$guest.wasm" "built/$guest.wasm"
         printf '%s  %s.wasm\n' "$(digest "built/$guest.wasm")" "$guest" >>built/SHA256SUMS
     done
+    sources >sources.sha256
     cat built/SHA256SUMS
 fi
