@@ -37,7 +37,9 @@ fn lines_of(source: &str) -> usize {
     let (mut count, mut at) = (0, 0);
     while at < lines.len() {
         let is_attribute = |line: &str| line.trim_start().starts_with("#[");
-        let is_test = lines[at].trim_start().starts_with("#[cfg(test)]");
+        let is_test = ["#[cfg(test)]", "#[cfg(all(test,"]
+            .iter()
+            .any(|condition| lines[at].trim_start().starts_with(condition));
         let item = (at..lines.len()).find(|at| !is_attribute(lines[*at])).unwrap_or(at);
         let is_module = |line: &str| line.contains("mod ") && line.ends_with(" {");
         if is_test && lines.get(item).is_some_and(|line| is_module(line)) {
