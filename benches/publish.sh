@@ -112,6 +112,7 @@ else
   step survival check survival
   step checks gathered
   step page "$touchstone" report
+  step pictures make --no-print-directory pictures
   step recomputed checks/recompute.py
   # Records of another commit would make the page speak for code that was not measured or checked.
   # Each check has a run of its own in its file; of others, the newest run counts.

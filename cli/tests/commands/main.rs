@@ -12,6 +12,7 @@ mod fixtures;
 mod machines;
 mod preview2;
 mod quick;
+mod report;
 mod resets;
 mod run;
 mod shards;
