@@ -57,9 +57,9 @@ digest() {
 # The digest of the compiler's version and of all files that the guests are built from.
 sources() {
     {
-        "$rustc" -vV
-        find . -type f ! -path './target/*' ! -path './built/*' ! -path './native/*' \
-            ! -name README.md ! -name sources.sha256 -print0 |
+        "$rustc" -vV | grep -v '^host:'
+        find . ../.cargo/config.toml -type f ! -path '*/target/*' ! -path './built/*' \
+            ! -path './native/*' ! -name README.md ! -name sources.sha256 -print0 |
             LC_ALL=C sort -z |
             while IFS= read -r -d '' file; do printf '%s %s\n' "$(digest "$file")" "$file"; done
     } | sha256 | cut -d ' ' -f 1
@@ -112,7 +112,8 @@ export CARGO_HOME
 # Of the same sources the same compiler makes the same modules. That it does so on this machine,
 # the programs show.
 few=false
-if $changed && [[ $(sources) == "$(cat sources.sha256 2>/dev/null)" ]]; then
+from=$(sources)
+if $changed && [[ "$from $(digest built/SHA256SUMS)" == "$(cat sources.sha256 2>/dev/null)" ]]; then
     few=true
     separate=()
     echo "sources and compiler are those of sources.sha256: only ${programs[*]} are built again"
@@ -274,18 +275,18 @@ if $check; then
         if [[ -z $expected || $(digest "built/$guest.wasm") != "$expected" ]]; then
             expected="missing or not what SHA256SUMS says"
         fi
+        got=$(digest "$fresh/$guest.wasm")
         if $few && [[ " ${programs[*]} " != *" $guest "* ]]; then
-            got=$(digest "built/$guest.wasm")
-        else
-            got=$(digest "$fresh/$guest.wasm")
+            got="not built again"
+            [[ $expected != missing* ]] || same=false
+        elif [[ $got != "$expected" ]]; then
+            same=false
         fi
         printf '%-20s %-64s %s\n' "$guest" "$expected" "$got"
-        [[ $got == "$expected" ]] || same=false
     done
-    $same || fail "the modules in built/ are not what their source builds to." 1
-    if $changed && ! $few; then
-        echo "sources.sha256 is of other sources or another compiler: build.sh writes it anew"
-    fi
+    $same || fail "the modules in built/ are not what their source builds to, or what SHA256SUMS says." 1
+    $few || ! $changed ||
+        fail "sources.sha256 is not of these sources, compiler and digests: build.sh writes it." 1
 else
     mkdir -p built
     : >built/SHA256SUMS
@@ -293,6 +294,6 @@ else
         install -m 644 -- "$fresh/$guest.wasm" "built/$guest.wasm"
         printf '%s  %s.wasm\n' "$(digest "built/$guest.wasm")" "$guest" >>built/SHA256SUMS
     done
-    sources >sources.sha256
+    echo "$from $(digest built/SHA256SUMS)" >sources.sha256
     cat built/SHA256SUMS
 fi

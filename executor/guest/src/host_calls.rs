@@ -34,17 +34,20 @@ pub struct HostCalls {
 const WORK: i64 = 4096;
 /// Those that an instruction counts as beside its range.
 const EACH: i64 = 64;
+/// Operators without a function's or a loop's start between two places of a [`Check`].
+const STRAIGHT: u32 = 4096;
 /// A constant length up to which compilers make loads and stores of an instruction on a range
 /// (Cranelift's `translate_memory_copy`).
 const SHORT: i32 = 128;
 
-/// A call at the start of each function and loop and, unless there is a function for
-/// [`work`](HostCalls::work), before each instruction on a range of a memory or a table.
+/// A call at the start of each function and loop, after 4,096 operators without one and, unless
+/// there is a function for [`work`](HostCalls::work), before each instruction on a range of a
+/// memory or a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
     /// The function: `() -> ()`. It may end the guest, whose instance can be used further.
     pub function: u32,
-    /// Number of functions and loops that start between two calls. Instructions on ranges call at
+    /// Number of these places between two calls, but for instructions on ranges, which call at
     /// once.
     pub period: i32,
 }
@@ -66,7 +69,7 @@ impl Patch<'_> {
             length: self.global(ValType::I32, &ConstExpr::i32_const(0)),
             left: self.global(ValType::I64, &ConstExpr::i64_const(WORK)),
         });
-        self.rewrite(&mut Calls { calls, left, work, constant: None })
+        self.rewrite(&mut Calls { calls, left, work, constant: None, straight: 0 })
     }
 }
 
@@ -78,6 +81,8 @@ struct Calls {
     work: Option<Work>,
     /// The number that the last operator put on the stack.
     constant: Option<i32>,
+    /// Operators since the last place of a check.
+    straight: u32,
 }
 
 /// The function that is called before work, and two globals.
@@ -91,8 +96,9 @@ struct Work {
 }
 
 impl Calls {
-    /// Code at the start of a function or a loop.
-    fn count(&self, body: &mut Body<'_>) {
+    /// Code of a place that counts.
+    fn count(&mut self, body: &mut Body<'_>) {
+        self.straight = 0;
         let Some(left) = self.left else { return self.check(body) };
         let mut code = body.code();
         code.global_get(left).i32_const(1).i32_sub().global_set(left);
@@ -140,6 +146,10 @@ impl Rewrite for Calls {
 
     fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
         let constant = self.constant.take();
+        self.straight += 1;
+        if self.straight > STRAIGHT {
+            self.count(body);
+        }
         let instead = match operator {
             Operator::I32Const { value } => {
                 self.constant = Some(*value);
@@ -271,6 +281,26 @@ mod tests {
         let text = wasmprinter::print_bytes(&changed).unwrap();
         assert_eq!(text.matches("call 0").count(), 3);
         assert_eq!(text.matches("i64.lt_s").count(), 1, "{text}");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads text: slow")]
+    fn code_without_loops_has_calls_as_well() {
+        let steps = "(i32.eqz) ".repeat(3 * (STRAIGHT as usize + 1));
+        let text = format!("(module (func (param i32) (result i32) (local.get 0) {steps}))");
+        let wasm = wat::parse_str(text).unwrap();
+        for (period, turns) in [(1, 0), (10, 4)] {
+            let mut patch = Patch::of(&wasm).unwrap();
+            let function = patch.import(HOST_SIZED, "check", &[], &[]);
+            let check = Some(Check { function, period });
+            patch.call_host(HostCalls { check, ..HostCalls::default() }).unwrap();
+            let changed = patch.finish().unwrap();
+            wasmparser::Validator::new().validate_all(&changed).unwrap();
+            let text = wasmprinter::print_bytes(&changed).unwrap();
+            // At the start, and three times on the way.
+            assert_eq!(text.matches("call 0").count(), 4);
+            assert_eq!(text.matches("if").count(), turns);
+        }
     }
 
     #[test]

@@ -11,10 +11,11 @@ use wasm_encoder::{
     BlockType, CodeSection, Function, FunctionSection, Instruction, Module, TypeSection,
 };
 
-/// The `d_m3ValCtrlDepth` of this project, less one for the function itself.
-pub(crate) const WANTED: u32 = 4096 - 1;
+/// The `d_m3ValCtrlDepth` of this project, less one for the function itself and one for a block that
+/// a deadline adds.
+pub(crate) const WANTED: u32 = 4096 - 2;
 /// The same for Wasm3's default.
-const DEFAULT: u32 = 1000 - 1;
+const DEFAULT: u32 = 1000 - 2;
 
 /// The nesting that this build accepts.
 pub(crate) fn accepted() -> u32 {

@@ -80,7 +80,7 @@ pub(crate) fn prepare(
         wasm,
         added,
         functions,
-        nesting: info.nesting,
+        nesting: info.nesting + u32::from(changes.clock),
         globals: info.mutable_globals.iter().map(|global| global.index).collect(),
         tables: if info.writes_tables { info.tables.len() } else { 0 },
         largest: info.memory.map_or(0, |limits| limits.largest()),
@@ -141,8 +141,8 @@ impl SharedModule {
             .with(
                 "deadline",
                 if self.guest.config.is_interruptible() {
-                    "on: each function and loop calls the host, which asks the clock in every 256th \
-                     call"
+                    "on: functions and loops call the host, which asks the clock in every 256th \
+                     call; so do instructions on ranges after 4 KiB, and growth"
                 } else {
                     "off"
                 },

@@ -7,8 +7,8 @@
 //! * A memory of Touchstone's contains the data already: the module declares an empty one, without
 //!   data.
 //! * Under a deadline, every function and every loop begins with a call to the host, which looks at
-//!   the clock in every 256th. Another call comes before instructions on ranges, after 4,096 bytes.
-//!   Wasm3 does not call its own hook, `m3_Yield`, in loops.
+//!   the clock in every 256th. Another call comes before instructions on ranges, after 4,096 bytes,
+//!   and before growth. Wasm3 does not call its own hook, `m3_Yield`, in loops.
 
 use std::borrow::Cow;
 use std::ffi::CString;

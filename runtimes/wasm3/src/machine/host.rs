@@ -101,7 +101,7 @@ pub(super) const TIMED_CALL: ffi::M3RawCall = Some(call::<true>);
 pub(super) const GROW: ffi::M3RawCall = Some(grow_for_guest);
 /// The function that Wasm3 calls at the start of functions and loops.
 pub(super) const TURN: ffi::M3RawCall = Some(begin_turn);
-/// The function that Wasm3 calls before work on ranges.
+/// The function that Wasm3 calls before work on ranges, and before growth.
 pub(super) const WORK: ffi::M3RawCall = Some(check_clock);
 
 /// A guest that waits for a host function.
