@@ -207,7 +207,7 @@ report: setup $(NEEDED) ## generate BENCHMARK.md, benchmark/ and image/ from the
 publish: setup $(NEEDED) .toolchain/redis.toml ## measure and check everything at this commit, and write the page (resumable)
 	$(CARGO) build --locked --release --features=$(FEATURES),systems,chain
 	$(CARGO) build --locked --release -p touchstone-checks --features=all
-	$(if $(SMALL),,benches/layouts.sh --locked --release --features=$(FEATURES)$(comma)systems$(comma)chain)
+	benches/layouts.sh --locked --release --features=$(FEATURES)$(comma)systems$(comma)chain
 	benches/publish.sh
 
 guests: setup ## rebuild the guests byte for byte

@@ -2,35 +2,43 @@
 # Measures everything that the page shows, at one commit with one build on one machine, and writes the page.
 # A step whose records are whole and of this commit is skipped, so an interrupted publication continues.
 #
-#   benches/publish.sh            all steps, into records/
-#   SMALL=1 benches/publish.sh    six of them with the smallest settings, into target/publish/
+#   benches/publish.sh          all steps, into records/
+#   benches/publish.sh --dry    only asks whether the programs take these commands, as every publication does
+#                               first; chain is left out, which not every build has
 #
 # TOUCHSTONE and CHECKS are the programs, the first built with the features `all`, `substrate`, `systems` and
 # `chain`; `make publish` builds them. The steps with their times are in target/publish/steps.tsv, a line each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-touchstone=${TOUCHSTONE:-target/release/touchstone}
-checks=${CHECKS:-target/release/touchstone-checks}
+only_dry=false
+[ "${1:-}" != --dry ] || only_dry=true
 folder=records
 work=target/publish
 mkdir -p "$work"
 steps="$work/steps.tsv"
 commit=$(git rev-parse --short=12 HEAD)
-if [ -n "${SMALL:-}" ]; then
-  folder=$work
-elif [ -n "$(git status --porcelain --untracked-files=no -- . ':!records' ':!BENCHMARK.md' ':!README.md' ':!benchmark' ':!image')" ]; then
+if ! $only_dry &&
+  [ -n "$(git status --porcelain --untracked-files=no -- . ':!records' ':!BENCHMARK.md' ':!README.md' ':!benchmark' ':!image')" ]; then
   echo "the tree has changes that no commit holds: commit them first" >&2
   exit 1
 fi
-# Another commit, or other settings, begin anew.
-state="$commit ${SMALL:+small}"
-[ "$(head -n 1 "$steps" 2>/dev/null)" = "# $state" ] || echo "# $state" >"$steps"
+
+dry=true
+touchstone() { run "${TOUCHSTONE:-target/release/touchstone}" "$@"; }
+checks() { run "${CHECKS:-target/release/touchstone-checks}" "$@"; }
+run() {
+  if $dry; then "$@" --help >/dev/null; else "$@"; fi
+}
 
 # step NAME COMMAND…: runs the command unless it succeeded at this commit.
 step() {
   local name=$1 begun=$SECONDS
   shift
+  if $dry; then
+    "$@"
+    return
+  fi
   if grep -q "^$name	" "$steps"; then
     echo "== $name: done before"
     return
@@ -43,26 +51,28 @@ step() {
 # Exits with 1 where the most instances do not fit, which the page shows with the reason, and for a
 # wrong answer, which ends the publication.
 density() {
-  "$touchstone" density --records "$folder/density.jsonl" "$@" ||
+  touchstone density --records "$folder/density.jsonl" "$@" ||
     { [ $? -eq 1 ] && [ -s "$folder/density.jsonl" ] &&
       ! grep -qE '"status":"(wrong|trapped)"' "$folder/density.jsonl"; }
 }
 
-bench=(bench --records "$folder/records.jsonl")
-[ -z "${SMALL:-}" ] || bench+=(--overview --sampling quick --threads 1 --engines wasmtime,wasm3)
 # A run of this commit goes on; another begins anew.
 measure() {
   local how=--replace
   if grep '"kind":"run"' "$folder/records.jsonl" 2>/dev/null | tail -n 1 | grep -q "\"commit\":\"$commit"; then
     how=--resume
   fi
-  "$touchstone" "${bench[@]}" "$how"
+  touchstone bench --records "$folder/records.jsonl" "$how"
 }
 
 # The ratios at the head of the page.
 verdict='^peers/wasmtime_(instance_reuse|recreate_instance)_tracked/.*/wasmtime_pooling_cow(_resident)?$'
 layouts() {
   local part="$work/layout.jsonl"
+  if $dry; then
+    touchstone peers "$verdict" --records "$part"
+    return
+  fi
   : >"$work/layouts.jsonl"
   for program in "$work"/layouts/*; do
     rm -f "$part"
@@ -75,40 +85,43 @@ layouts() {
 }
 # The engines of the table that has four threads. Two threads for the comparison with perfect sharing.
 oversubscribed() {
-  "$touchstone" bench '^(call_empty_function|dirty_1mb_of_memory)_from_(large|test)_runtime/' --threads 2,4 \
+  touchstone bench '^(call_empty_function|dirty_1mb_of_memory)_from_(large|test)_runtime/' --threads 2,4 \
     --engines wasmi,wasmedge,wasmedge_aot,wasmtime --sampling quick --records "$folder/oversubscribed.jsonl" --replace
 }
 
-step bench measure
-if [ -n "${SMALL:-}" ]; then
-  step resets "$touchstone" resets --small --records "$folder/resets.jsonl"
-  step density density 'wasmtime_instance_reuse_tracked$' --instances 2
-  step systems "$touchstone" systems node 'wasmtime_instance_reuse_tracked$' --small --records "$folder/systems.jsonl"
-  step features "$checks" features --engines wasmtime
-  step page "$touchstone" report --draft --records "$folder/records.jsonl" --page "$work/BENCHMARK.md"
-else
-  step peers "$touchstone" peers
+all() {
+  step bench measure
+  step peers touchstone peers
   step layouts layouts
   step oversubscribed oversubscribed
-  step resets "$touchstone" resets
+  step resets touchstone resets
   step density density
-  step swap "$touchstone" swap --swaps 100000
-  step systems "$touchstone" systems
-  step chain "$touchstone" systems chain
-  step counts "$checks" costs --store
+  step swap touchstone swap --swaps 100000
+  step systems touchstone systems
+  $only_dry || step chain touchstone systems chain
+  step counts checks costs --store
   for check in conformance features isolation hostile survival; do
-    step "$check" "$checks" "$check" --store
+    step "$check" checks "$check" --store
   done
-  step page "$touchstone" report
-  step pictures make --no-print-directory pictures
-  step recomputed checks/recompute.py
-  # Records of another commit would make the page speak for code that was not measured or checked.
-  # Each check has a run of its own in its file; of others, the newest run counts.
-  for file in records/*.jsonl; do
-    last=1
-    [ "$file" != records/checks.jsonl ] || last=+1
-    others=$(grep '"kind":"run"' "$file" | tail -n "$last" | grep -vc "\"commit\":\"$commit\"" || true)
-    [ "$others" = 0 ] || { echo "$file is of another commit" >&2; exit 1; }
-  done
+  step page touchstone report
+}
+
+all
+if $only_dry; then
+  exit
 fi
+dry=false
+# Another commit begins anew.
+[ "$(head -n 1 "$steps" 2>/dev/null)" = "# $commit" ] || echo "# $commit" >"$steps"
+all
+step pictures make --no-print-directory pictures
+step recomputed checks/recompute.py
+# Records of another commit would make the page speak for code that was not measured or checked.
+# Each check has a run of its own in its file; of others, the newest run counts.
+for file in records/*.jsonl; do
+  last=1
+  [ "$file" != records/checks.jsonl ] || last=+1
+  others=$(grep '"kind":"run"' "$file" | tail -n "$last" | grep -vc "\"commit\":\"$commit\"" || true)
+  [ "$others" = 0 ] || { echo "$file is of another commit" >&2; exit 1; }
+done
 cat "$steps"

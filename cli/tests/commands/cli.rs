@@ -139,6 +139,15 @@ fn the_targets_that_measure_show_the_build_and_always_write_the_page() {
 }
 
 #[test]
+#[cfg(feature = "systems")]
+fn a_publication_uses_commands_and_options_that_exist() {
+    let mut publish = std::process::Command::new(touchstone::files::project("benches/publish.sh"));
+    publish.arg("--dry").env("TOUCHSTONE", env!("CARGO_BIN_EXE_touchstone")).env("CHECKS", "true");
+    let output = publish.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_reader_who_goes_away_is_no_error() {
     // `command()` has no piped children: the standard library does.
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_touchstone"))
