@@ -2,6 +2,7 @@
 
 use crate::command::{Folder, built, command, touchstone};
 use crate::fixtures::{Run, cell};
+use crate::report::recorded_in;
 use std::io::Read;
 use std::process::Stdio;
 use touchstone::record::{self, Line};

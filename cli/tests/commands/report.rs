@@ -8,7 +8,7 @@ use touchstone::record::Status;
 const EMPTY: &str = "call_empty_function";
 
 /// A record file with an older run and a newer one: a cell, a refusal and a comparison.
-fn recorded_in(path: &std::path::Path) {
+pub(crate) fn recorded_in(path: &std::path::Path) {
     Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 9999.0)]).append(path);
     let mut newer = Run::of_cells([cell("alpha", "pooling", EMPTY, 1, 4212.0)])
         .and([refusal(("beta", "pooling"), Some(EMPTY), Status::Unsupported, "no pool")])
