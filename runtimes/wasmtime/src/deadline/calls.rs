@@ -67,7 +67,7 @@ pub(crate) struct Calls {
 }
 
 /// The calls of all threads.
-struct All {
+pub(super) struct All {
     calls: Vec<&'static Padded<Calls>>,
     /// Those of threads that have ended.
     free: Vec<&'static Padded<Calls>>,
@@ -86,7 +86,7 @@ struct Leaver;
 impl Drop for Leaver {
     fn drop(&mut self) {
         if let Some(own) = OWN.take() {
-            lock(&ALL).free.push(own);
+            Calls::all().free.push(own);
         }
     }
 }
@@ -112,7 +112,7 @@ impl Calls {
 
     #[cold]
     fn new() -> &'static Padded<Self> {
-        let mut all = lock(&ALL);
+        let mut all = Self::all();
         let own = all.free.pop().unwrap_or_else(|| {
             let new: &Padded<Self> = Box::leak(Box::default());
             all.calls.push(new);
@@ -230,10 +230,7 @@ impl Calls {
         if self.in_host.load(Relaxed) {
             return true;
         }
-        if !signal::send(self.thread.load(Relaxed)) {
-            // It is one of the parent's threads, which this process was forked from.
-            self.code.store(ptr::null_mut(), Relaxed);
-        }
+        signal::send(self.thread.load(Relaxed));
         true
     }
 
@@ -251,23 +248,35 @@ impl Calls {
         Some(trap.unwrap_or(address))
     }
 
-    /// In the child of a fork, whose only thread has another number than before.
-    pub(super) fn forked() {
-        if let Some(own) = OWN.get() {
-            own.thread.store(signal::this_thread(), Relaxed);
+    /// Those of all threads.
+    pub(super) fn all() -> MutexGuard<'static, All> {
+        lock(&ALL)
+    }
+
+    /// In the child of a fork, whose only thread has another number than before. The guests of its
+    /// parent's other threads do not run there.
+    pub(super) fn forked(all: &All) {
+        let own = OWN.get();
+        for calls in &all.calls {
+            if own.is_some_and(|own| ptr::eq(own, *calls)) {
+                calls.thread.store(signal::this_thread(), Relaxed);
+            } else {
+                calls.code.store(ptr::null_mut(), Relaxed);
+                calls.looking.store(0, Relaxed);
+            }
         }
     }
 }
 
 /// `true` if a guest with a deadline runs on any thread.
 pub(super) fn any_runs() -> bool {
-    lock(&ALL).calls.iter().any(|calls| calls.runs())
+    Calls::all().calls.iter().any(|calls| calls.runs())
 }
 
 /// Stops the guests whose time is over at this tick. Returns `true` if there are any.
 pub(super) fn stop_due(now: u64) -> bool {
     // Under the lock no thread ends.
-    lock(&ALL).calls.iter().filter(|calls| calls.stop_if_due(now)).count() > 0
+    Calls::all().calls.iter().filter(|calls| calls.stop_if_due(now)).count() > 0
 }
 
 /// For the host, when it is called by the guest: ends it, if its time is over.

@@ -3,6 +3,7 @@
 
 mod calls;
 pub(crate) mod code;
+mod fork;
 mod signal;
 
 pub(crate) use calls::{check, in_host, trap_by_signal};
@@ -25,6 +26,7 @@ const TICK: Duration = Duration::from_millis(10);
 const SIGNALS: u32 = 10;
 /// Ticks of this process so far.
 static NOW: AtomicU64 = AtomicU64::new(0);
+static TICKER: Ticker = Ticker::new();
 
 /// An epoch that is never reached. A quarter of the range, because Wasmtime adds the current
 /// epoch.
@@ -66,7 +68,7 @@ impl Clock {
         deadline: Option<Duration>,
         code: Option<Code>,
     ) -> Result<Self> {
-        static TICKER: Ticker = Ticker::new();
+        fork::watch();
         if code.is_some() {
             signal::install().map_err(Error::system("cannot install a handler of SIGURG"))?;
         }

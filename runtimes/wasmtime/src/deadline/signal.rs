@@ -39,7 +39,6 @@ pub(super) fn install() -> io::Result<()> {
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
         libc::sigemptyset(&raw mut action.sa_mask);
         check(libc::sigaction(SIGNAL, &raw const action, std::ptr::null_mut()))?;
-        libc::pthread_atfork(None, None, Some(on_fork));
     }
     *installed = true;
     Ok(())
@@ -61,16 +60,11 @@ pub(super) fn this_thread() -> i32 {
     }
 }
 
-/// Sends the signal to a thread of this process. Returns `false` if there is no such thread.
-pub(super) fn send(thread: i32) -> bool {
+/// Sends the signal to a thread of this process.
+pub(super) fn send(thread: i32) {
     // SAFETY: both calls are without memory. On a thread that is not the right one, the handler
     // stops nothing.
-    let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) == 0 };
-    sent || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
-}
-
-unsafe extern "C" fn on_fork() {
-    Calls::forked();
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) };
 }
 
 unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
