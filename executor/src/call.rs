@@ -61,8 +61,8 @@ impl CallOptions<'_> {
 pub struct Limits {
     /// Time from each entry into the guest, in place of [`Config::deadline`]. The trap is
     /// [`TrapKind::DeadlineExceeded`]. The module must be compiled and loaded as
-    /// [interruptible](crate::Config::interruptible). On Wasmtime, a guest may run for 20 ms longer.
-    /// Others look at the clock after so many functions, loops and operators, by default about each
+    /// [interruptible](crate::Config::interruptible). On Wasmtime, a guest may run for 20 ms
+    /// longer. Others look at the clock after so many functions, loops and operators, about each
     /// millisecond.
     ///
     /// [`Config::deadline`]: crate::Config::deadline

@@ -11,8 +11,8 @@ use wasm_encoder::{
     BlockType, CodeSection, Function, FunctionSection, Instruction, Module, TypeSection,
 };
 
-/// The `d_m3ValCtrlDepth` of this project, less one for the function itself and one for a block that
-/// a deadline adds.
+/// The `d_m3ValCtrlDepth` of this project, less one for the function itself and one for a block
+/// that a deadline adds.
 pub(crate) const WANTED: u32 = 4096 - 2;
 /// The same for Wasm3's default.
 const DEFAULT: u32 = 1000 - 2;
