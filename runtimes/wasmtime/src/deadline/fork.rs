@@ -76,7 +76,7 @@ mod tests {
         if child == 0 {
             // SAFETY: both functions only end this process.
             unsafe {
-                libc::alarm(20);
+                libc::alarm(120);
                 drop((Calls::all(), TICKER.state()));
                 libc::_exit(0);
             }
