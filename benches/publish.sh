@@ -13,7 +13,6 @@ cd "$(dirname "$0")/.."
 
 only_dry=false
 [ "${1:-}" != --dry ] || only_dry=true
-folder=records
 work=target/publish
 mkdir -p "$work"
 steps="$work/steps.tsv"
@@ -51,18 +50,18 @@ step() {
 # Exits with 1 where the most instances do not fit, which the page shows with the reason, and for a
 # wrong answer, which ends the publication.
 density() {
-  touchstone density --records "$folder/density.jsonl" "$@" ||
-    { [ $? -eq 1 ] && [ -s "$folder/density.jsonl" ] &&
-      ! grep -qE '"status":"(wrong|trapped)"' "$folder/density.jsonl"; }
+  touchstone density --records records/density.jsonl ||
+    { [ $? -eq 1 ] && [ -s records/density.jsonl ] &&
+      ! grep -qE '"status":"(wrong|trapped)"' records/density.jsonl; }
 }
 
 # A run of this commit goes on; another begins anew.
 measure() {
   local how=--replace
-  if grep '"kind":"run"' "$folder/records.jsonl" 2>/dev/null | tail -n 1 | grep -q "\"commit\":\"$commit"; then
+  if grep '"kind":"run"' records/records.jsonl 2>/dev/null | tail -n 1 | grep -q "\"commit\":\"$commit"; then
     how=--resume
   fi
-  touchstone bench --records "$folder/records.jsonl" "$how"
+  touchstone bench --records records/records.jsonl "$how"
 }
 
 # The ratios at the head of the page.
@@ -81,12 +80,13 @@ layouts() {
       { echo "$program is of another commit: benches/layouts.sh builds them" >&2; exit 1; }
     cat "$part" >>"$work/layouts.jsonl"
   done
-  mv "$work/layouts.jsonl" "$folder/layouts.jsonl"
+  mv "$work/layouts.jsonl" records/layouts.jsonl
 }
+
 # The engines of the table that has four threads. Two threads for the comparison with perfect sharing.
 oversubscribed() {
   touchstone bench '^(call_empty_function|dirty_1mb_of_memory)_from_(large|test)_runtime/' --threads 2,4 \
-    --engines wasmi,wasmedge,wasmedge_aot,wasmtime --sampling quick --records "$folder/oversubscribed.jsonl" --replace
+    --engines wasmi,wasmedge,wasmedge_aot,wasmtime --sampling quick --records records/oversubscribed.jsonl --replace
 }
 
 all() {
