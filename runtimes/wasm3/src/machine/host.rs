@@ -199,8 +199,8 @@ unsafe extern "C" fn grow_for_guest(
     std::ptr::null()
 }
 
-/// Looks at the clock in every 256th call. 1.4 KB of JSON take 1.3 times as long as without a
-/// deadline, with a look in each call 2.1 times (`touchstone bench deadline --engines wasm3`, Intel
+/// Looks at the clock in every 256th call. 1.4 KB of JSON take 1.2 times as long as without a
+/// deadline, with a look in each call 2.3 times (`touchstone bench deadline --engines wasm3`, Intel
 /// Xeon, family 6, model 207).
 unsafe extern "C" fn begin_turn(
     runtime: ffi::IM3Runtime,
