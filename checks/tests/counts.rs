@@ -6,7 +6,7 @@ mod command;
 use command::{Folder, touchstone as checks};
 use std::collections::BTreeMap;
 use std::path::Path;
-use touchstone::plan::Plan;
+use touchstone::plan::{Filter, Plan};
 use touchstone::record::{
     self, Book, CellKey, Count, Line, Metric, Observations, Sample, Samples, Sampling,
 };
@@ -196,6 +196,30 @@ fn growth_of_one_per_cent_closes_the_gate_and_nothing_else_does() {
         now.cells.values_mut().next().unwrap()[0].metrics.remove(&Metric::SystemCalls);
     };
     assert_eq!(changed(&uncounted), (0, 0, 5));
+}
+
+#[test]
+fn events_that_only_one_process_had_do_not_close_the_gate() {
+    let changed = |metric, value| {
+        let mut now = counts();
+        set_cell(&mut now, metric, value);
+        compare(&counts(), &now)
+    };
+    let cell = counts().name(counts().cells.keys().next().unwrap());
+    for metric in [Metric::PageFaults, Metric::SystemCalls, Metric::Signals] {
+        let mut verdict = changed(metric, 200.0);
+        let pattern = verdict.grown_cells().unwrap();
+        assert!(Filter::new(Some(&pattern)).unwrap().matches(&cell), "{pattern}");
+        verdict.keep_grown_in(&changed(metric, 201.0));
+        assert!(!verdict.is_open(), "it grew in both: {metric}");
+        verdict.keep_grown_in(&compare(&counts(), &counts()));
+        assert!(verdict.is_open() && verdict.grown_cells().is_none(), "{metric}");
+    }
+    // The size of code is the same in each process.
+    let mut verdict = changed(Metric::ArtifactBytes, 101_000.0);
+    assert_eq!(verdict.grown_cells(), None);
+    verdict.keep_grown_in(&compare(&counts(), &counts()));
+    assert!(!verdict.is_open());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use touchstone::record::{Book, Count, Machine, Metric};
 const TOLERANCE: f64 = 0.005;
 /// Growth of a mean per call that is ignored as well: one event in all counted calls.
 const ONE_EVENT: f64 = 1.0 / 32.0;
-/// The metrics that depend on the kernel.
+/// The metrics that depend on the kernel, and now and then on what a process's allocator holds.
 const BY_KERNEL: [Metric; 3] = [Metric::PageFaults, Metric::SystemCalls, Metric::Signals];
 
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,24 @@ impl Verdict {
     /// `true` if something was compared and nothing grew.
     pub fn is_open(&self) -> bool {
         self.compared > 0 && self.grown.is_empty()
+    }
+
+    /// A pattern for the cells with more page faults, system calls or signals; `None` without any.
+    pub fn grown_cells(&self) -> Option<String> {
+        let grown = self.grown.iter().filter(|change| BY_KERNEL.contains(&change.metric));
+        let names: BTreeSet<_> = grown.map(|change| regex::escape(&change.name)).collect();
+        let names = Vec::from_iter(names);
+        (!names.is_empty()).then(|| format!("^({})$", names.join("|")))
+    }
+
+    /// Drops what grew, by events that depend on the kernel, in this comparison alone.
+    pub fn keep_grown_in(&mut self, again: &Self) {
+        let is_in = |change: &Change| {
+            let is_same =
+                |other: &Change| (&other.name, other.metric) == (&change.name, change.metric);
+            again.grown.iter().any(is_same)
+        };
+        self.grown.retain(|change| !BY_KERNEL.contains(&change.metric) || is_in(change));
     }
 
     /// Takes in a count that was compared. Differences of up to `least` are ignored.
