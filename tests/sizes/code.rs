@@ -85,6 +85,18 @@ fn number(cell: &str) -> usize {
 }
 
 #[test]
+fn lines_of_test_modules_are_left_out_and_of_other_conditions_are_not() {
+    let module = "mod of_it {\n    fn f() {}\n}\n";
+    let lines =
+        |attributes: &str| lines_of(&format!("fn a() {{}}\n{attributes}{module}fn b() {{}}\n"));
+    assert_eq!(lines("#[cfg(test)]\n"), 2);
+    assert_eq!(lines("#[cfg(test)]\n#[rustfmt::skip]\n"), 2);
+    assert_eq!(lines("#[cfg(all(test, not(loom)))]\n"), 2);
+    assert_eq!(lines(""), 5);
+    assert_eq!(lines("#[cfg(loom)]\n"), 6);
+}
+
+#[test]
 fn every_part_has_at_most_its_lines() {
     let rows = table("| part | before | now | at most |\n");
     let folders = |row: &[String]| -> Vec<PathBuf> {
