@@ -59,12 +59,7 @@ pub type Tell = Box<dyn Fn(&str, &str) + Send + Sync>;
 /// Files that are not checked yet.
 struct Checks {
     tell: Tell,
-    left: Mutex<Vec<Kind>>,
-}
-
-enum Kind {
-    Codec(Arc<str>),
-    Contract(Arc<str>),
+    left: Mutex<Vec<Which>>,
 }
 
 /// Short names of codecs in requests.
@@ -90,8 +85,9 @@ impl Catalogue {
             tell(&text::name(&name), &text::line(&reason));
         }
         // Taken from the end.
-        let contracts = self.contracts.names().into_iter().rev().map(Kind::Contract);
-        let codecs = self.codecs.names().into_iter().rev().map(Kind::Codec);
+        let contracts = self.contracts.names().into_iter().rev();
+        let contracts = contracts.map(|name| Which::Contract(name, None));
+        let codecs = self.codecs.names().into_iter().rev().map(Which::Codec);
         let left = Mutex::new(contracts.chain(codecs).collect());
         self.checks = Some(Checks { tell, left });
         self
@@ -103,8 +99,8 @@ impl Catalogue {
         let next = left.lock().pop();
         let Some(next) = next else { return false };
         let (files, name) = match &next {
-            Kind::Codec(name) => (&self.codecs, name),
-            Kind::Contract(name) => (&self.contracts, name),
+            Which::Codec(name) => (&self.codecs, name),
+            Which::Contract(name, _) => (&self.contracts, name),
         };
         if let Some(found) = files.find(name)
             && let Err(error) = files.read(&found).and_then(|wasm| self.loader.check(name, &wasm))
@@ -159,16 +155,11 @@ impl Catalogue {
         target: Option<&Found>,
     ) -> Result<Arc<Loaded>, Refusal> {
         let version = [found.version, target.map_or(Version::default(), |target| target.version)];
+        let is_stale =
+            |slot: &Slot| matches!(slot.get(), Some(Err(it)) if it.when.elapsed() > RETRY);
+        let (slot, let_go) = self.cache.lock().get(which, version, is_stale);
         // Dropped without the lock.
-        let (mut slot, let_go) = self.cache.lock().get(which, version);
         drop(let_go);
-        if matches!(slot.get(), Some(Err(failed)) if failed.when.elapsed() > RETRY) {
-            let let_go = self.cache.lock().forget(which, &slot);
-            drop(let_go);
-            let (again, let_go) = self.cache.lock().get(which, version);
-            drop(let_go);
-            slot = again;
-        }
         let mut bytes = None;
         let loaded = slot.get_or_init(|| match self.load(files, found, target) {
             Ok((loaded, size)) => {

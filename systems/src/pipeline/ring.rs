@@ -86,11 +86,7 @@ pub struct Producer<W> {
 }
 
 impl<W: AsRef<[AtomicU64]>> Producer<W> {
-    /// The producer of an empty ring.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken::Layout`].
+    /// The producer of an empty ring. Fails if the layout is another one.
     pub fn open(words: W) -> Result<Self, Broken> {
         let slots = slots(words.as_ref())?;
         Ok(Self { words, slots, put: 0 })
