@@ -2,11 +2,11 @@
 
 use super::Plan;
 use super::job::{Job, Said, write_case};
+use crate::content;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -127,12 +127,4 @@ impl Running {
             }
         }
     }
-}
-
-fn content(file: &mut File) -> Result<String> {
-    let mut bytes = Vec::new();
-    file.rewind()
-        .and_then(|()| file.read_to_end(&mut bytes))
-        .context("cannot read the output of a run")?;
-    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
