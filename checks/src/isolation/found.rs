@@ -91,6 +91,7 @@ impl Verdict {
 impl Row {
     fn finding(&self, kind: &Kind, engine: &EngineFound, strategy: Strategy) -> Finding {
         let checks = self.checks.get(&kind.name).copied().unwrap_or_default();
+        let other = self.others.get(&kind.name);
         let (outcome, count) = match self.verdict(&kind.name) {
             Verdict::Clean => (Outcome::Held, checks),
             Verdict::Unproven => (Outcome::Unproven, checks),
@@ -104,13 +105,8 @@ impl Row {
             engine: engine.engine.clone(),
             strategy: Some(strategy),
             counts: BTreeMap::from([(outcome, count)]),
-            cause: self.others.get(&kind.name).and_then(|own| own.cause.clone()),
-            evidence: self
-                .others
-                .get(&kind.name)
-                .map(|own| own.reason.clone())
-                .into_iter()
-                .collect(),
+            cause: other.and_then(|own| own.cause.clone()),
+            evidence: other.map(|own| own.reason.clone()).into_iter().collect(),
         }
     }
 
