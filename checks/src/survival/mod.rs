@@ -5,7 +5,6 @@
 mod check;
 mod found;
 mod job;
-mod kills;
 mod place;
 mod scenarios;
 
@@ -38,11 +37,11 @@ pub struct Plan<'a> {
 type Happen = fn(&mut Place<'_>) -> Result<Scenario>;
 
 const LOOKS: [(&str, Happen); 13] = [
-    ("SIGKILL", |place| kills::rounds(place, Signal::SIGKILL, false)),
-    ("SIGTERM", |place| kills::rounds(place, Signal::SIGTERM, false)),
-    ("SIGINT", |place| kills::rounds(place, Signal::SIGINT, false)),
-    ("SIGKILL, with workers", |place| kills::rounds(place, Signal::SIGKILL, true)),
-    ("SIGTERM, with workers", |place| kills::rounds(place, Signal::SIGTERM, true)),
+    ("SIGKILL", |place| scenarios::signalled(place, Signal::SIGKILL, false)),
+    ("SIGTERM", |place| scenarios::signalled(place, Signal::SIGTERM, false)),
+    ("SIGINT", |place| scenarios::signalled(place, Signal::SIGINT, false)),
+    ("SIGKILL, with workers", |place| scenarios::signalled(place, Signal::SIGKILL, true)),
+    ("SIGTERM, with workers", |place| scenarios::signalled(place, Signal::SIGTERM, true)),
     ("a record cut off", scenarios::cut),
     ("a full disk", scenarios::full_disk),
     ("a folder that cannot be written", scenarios::no_folder),

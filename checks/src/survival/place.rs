@@ -18,21 +18,17 @@ use touchstone_executor::adapter::Scratch;
 const SILENCE: Duration = Duration::from_secs(120);
 
 pub(super) struct Place<'a> {
-    plan: &'a Plan<'a>,
+    pub(super) plan: &'a Plan<'a>,
     folder: Scratch,
     files: usize,
     random: Random,
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn new(plan_of: &'a Plan<'a>) -> Result<Self> {
+    pub(super) fn new(plan: &'a Plan<'a>) -> Result<Self> {
         let folder = Scratch::new()?;
         write_case(folder.path())?;
-        Ok(Self { plan: plan_of, folder, files: 0, random: Random::new(plan_of.seed) })
-    }
-
-    pub(super) fn rounds(&self) -> usize {
-        self.plan.rounds
+        Ok(Self { plan, folder, files: 0, random: Random::new(plan.seed) })
     }
 
     pub(super) fn random(&mut self, end: u64) -> u64 {
