@@ -1,6 +1,5 @@
 //! `touchstone-checks conformance`.
 
-use super::Ended;
 use super::store::Keep;
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
@@ -27,16 +26,12 @@ pub(super) struct Conformance {
 }
 
 impl Conformance {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         let filter = self.filter.as_deref();
         let pattern = Filter::new(filter)?;
-        let mut found = Found::default();
-        for source in sources() {
-            let name = source.group.name;
-            if found.groups.last().is_none_or(|last| last != name) {
-                found.groups.push(name.to_owned());
-            }
-        }
+        let groups = sources().into_iter().map(|source| source.group.name.to_owned());
+        let mut found = Found { groups: groups.collect(), engines: Vec::new() };
+        found.groups.dedup();
         let jobs: Vec<_> = engines()
             .into_iter()
             .map(|engine| (meant(&*engine, &pattern).len(), engine))
@@ -60,7 +55,7 @@ impl Conformance {
         let unexplained = Known::of_project()?.explain(&mut found);
         print(&words(&found))?;
         self.keep.keep(Check::Conformance, 0, found.findings())?;
-        Ok(Ended::well_if(unexplained == 0))
+        Ok(unexplained == 0)
     }
 }
 

@@ -1,6 +1,5 @@
 //! `touchstone-checks features`.
 
-use super::Ended;
 use super::store::Keep;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
@@ -25,7 +24,7 @@ pub(super) struct Features {
 }
 
 impl Features {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         let filter = Filter::new(self.filter.as_deref())?;
         let engines = filter
             .select("no engine", touchstone_checks::engines(), |engine| engine.id().to_owned())?;
@@ -45,7 +44,7 @@ impl Features {
         print(&text(&findings))?;
         let failed = findings.iter().any(|finding| finding.number(Outcome::Failed) > 0);
         self.keep.keep(Check::Features, 0, findings)?;
-        Ok(Ended::well_if(!failed))
+        Ok(!failed)
     }
 }
 
