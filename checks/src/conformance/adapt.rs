@@ -109,7 +109,6 @@ fn simple(ty: wasmparser::ValType) -> Option<ValType> {
     ValType::try_from(ty).ok().filter(|_| is_simple)
 }
 
-/// Parameters and results of a function.
 fn types(ty: &FuncType) -> Option<(Vec<ValType>, Vec<ValType>)> {
     let list = |types: &[wasmparser::ValType]| types.iter().map(|ty| simple(*ty)).collect();
     Option::zip(list(ty.params()), list(ty.results()))

@@ -21,7 +21,6 @@ use touchstone_executor::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The result is the expected one.
     Passed,
     /// The harness refused the module, as it must, before any engine saw it.
     Refused,

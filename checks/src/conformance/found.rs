@@ -31,7 +31,6 @@ pub struct OnEngine {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Assertions that held.
     pub passed: u64,
     /// Assertions that failed, and failed modules and calls before assertions.
     pub failed: u64,
@@ -115,7 +114,6 @@ impl OnEngine {
         findings
     }
 
-    /// Sum over all groups.
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
         self.groups.values().for_each(|tally| total.add(*tally));

@@ -40,7 +40,6 @@ enum Line {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Step {
     index: usize,
-    /// Line in the script.
     line: usize,
     assertion: bool,
 }

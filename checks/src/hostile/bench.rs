@@ -105,7 +105,6 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Notes the end of a hostile guest.
     pub(super) fn saw(&mut self, how: String) {
         self.seen.insert(how);
     }

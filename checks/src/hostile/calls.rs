@@ -9,7 +9,6 @@ use touchstone_executor::{Abi, Error, Outcome, TrapKind};
 /// Maximum size of the memory, 64 MiB.
 const MOST_PAGES: u32 = 1024;
 
-/// A hostile call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     export: &'static str,
@@ -20,9 +19,7 @@ pub(super) struct Call {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Must {
-    /// Deadline exceeded.
     Deadline,
-    /// Stack overflow.
     Stack,
     /// Refused result.
     BadResult,

@@ -12,12 +12,10 @@ use touchstone_executor::Strategy;
 /// Limit between attacks: to start, to compile a harmless guest, to find a strategy.
 const BETWEEN: Duration = Duration::from_secs(120);
 
-/// Limits of an attacking process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Memory, bytes.
     pub memory: u64,
-    /// Longest unstoppable call.
     pub unstoppable: Duration,
     /// Longest compilation.
     pub compile: Duration,
@@ -165,7 +163,6 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The running attack.
 struct Current {
     job: usize,
     strategy: Strategy,

@@ -22,7 +22,6 @@ pub(super) enum Detected {
 /// A failure before there was a result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
-    /// The host's side failed.
     #[error("{0}")]
     Host(#[from] Error),
     /// A call did not do its planted work.

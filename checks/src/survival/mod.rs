@@ -22,7 +22,6 @@ pub const ROUNDS: usize = 100;
 /// Default seed of the random moments.
 pub const SEED: u64 = 1;
 
-/// Settings of the check.
 pub struct Plan<'a> {
     pub rounds: usize,
     pub seed: u64,
@@ -52,12 +51,10 @@ const LOOKS: [(&str, Happen); 13] = [
     ("a backend that crashes in every cell, in workers", scenarios::always_crashes),
 ];
 
-/// The names of all scenarios.
 pub fn names() -> Vec<String> {
     LOOKS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// Runs the scenarios that `wanted` selects.
 pub fn check(plan: &Plan<'_>, wanted: impl Fn(&str) -> bool) -> Result<Survival> {
     let mut place = Place::new(plan)?;
     let mut scenarios = Vec::new();

@@ -69,7 +69,6 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Messages of a run.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) finished: Vec<String>,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub struct Most {
     pub entries: usize,
-    /// Bytes of all entries.
     pub bytes: usize,
 }
 
@@ -22,7 +21,6 @@ pub(super) struct Cache<K, N, V> {
 struct Entry<N, V> {
     version: N,
     value: Arc<V>,
-    /// Number of the last use.
     used: u64,
     bytes: usize,
 }

@@ -19,7 +19,6 @@ pub trait Load: Send + Sync {
     fn check(&self, name: &str, wasm: &[u8]) -> anyhow::Result<()>;
 }
 
-/// A guest that can be called.
 pub struct Guest {
     pub guest: GuestModule,
     pub module: Arc<dyn Module>,
@@ -44,7 +43,6 @@ enum Which {
 
 type Slot = OnceLock<Result<Arc<Loaded>, Failed>>;
 
-/// A guest that could not be loaded.
 struct Failed {
     refusal: Refusal,
     when: Instant,
@@ -56,7 +54,6 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Receives the name of an unusable file and the reason.
 pub type Tell = Box<dyn Fn(&str, &str) + Send + Sync>;
 
-/// Files that are not checked yet.
 struct Checks {
     tell: Tell,
     left: Mutex<Vec<Which>>,
@@ -110,7 +107,6 @@ impl Catalogue {
         true
     }
 
-    /// `true` if there are unchecked files.
     pub(super) fn has_unchecked(&self) -> bool {
         self.checks.as_ref().is_some_and(|checks| !checks.left.lock().is_empty())
     }

@@ -26,7 +26,6 @@ pub struct Limits {
     pub time: Duration,
     /// Open connections. A further one replaces one whose client keeps the host waiting.
     pub connections: u32,
-    /// Calls waiting for a thread.
     pub waiting: usize,
     pub threads: usize,
 }
@@ -40,7 +39,6 @@ pub(super) struct Service {
 type Answer = Response<Full<Bytes>>;
 
 impl Service {
-    /// The answer to a request.
     pub(super) async fn answer(&self, request: Request<Incoming>, turn: &Turn) -> Answer {
         let result = self.result(request, turn).await;
         turn.is_the_clients();

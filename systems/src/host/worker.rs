@@ -12,7 +12,6 @@ use touchstone_executor::{Error, ExportId, Outcome, Trap, TrapKind};
 pub(super) struct Call {
     pub(super) contract: String,
     pub(super) function: String,
-    /// The codec of the body.
     pub(super) codec: Option<String>,
     /// Provider of the contract's imports.
     pub(super) target: Option<String>,
@@ -56,7 +55,6 @@ pub(super) struct Worker {
     pub(super) thread: usize,
     /// Longest answer, bytes.
     pub(super) most_bytes: usize,
-    /// Number of calls so far.
     pub(super) calls: u64,
 }
 
@@ -95,7 +93,6 @@ impl Worker {
         })
     }
 
-    /// The body as JSON.
     fn json(&self, call: &Call) -> Result<String, Refusal> {
         let Some(codec) = &call.codec else {
             return Err(Refusal::Missing { header: "X-Codec", known: self.catalogue.codecs() });

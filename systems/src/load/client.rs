@@ -17,7 +17,6 @@ const AWAKE: Duration = Duration::from_millis(2);
 /// Longest sleep of the client.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A request and its answer.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub bytes: Vec<u8>,
@@ -57,12 +56,10 @@ struct Connection {
     stream: TcpStream,
     /// Planned time of the current request.
     planned: Option<Duration>,
-    /// Sent bytes of the request.
     sent: usize,
     received: Vec<u8>,
 }
 
-/// Times of requests.
 pub enum Plan<'a> {
     /// A closed loop: one after another on each connection, until this time and this number.
     Closed(Duration, usize),
@@ -71,7 +68,6 @@ pub enum Plan<'a> {
 }
 
 impl Client {
-    /// Connects to a host.
     pub fn connect(address: SocketAddr, connections: usize, request: Request) -> Result<Self> {
         let poll = Poll::new().context("cannot wait for sockets")?;
         let connections = (0..connections).map(|place| connect(&poll, address, place));

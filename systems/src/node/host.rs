@@ -91,7 +91,6 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// Queries of a state.
     pub fn new(state: Arc<Snapshot>) -> Self {
         Self { newest: Mutex::new(Arc::clone(&state)), pinned: Mutex::new(state) }
     }

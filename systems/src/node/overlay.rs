@@ -89,7 +89,6 @@ impl<B: Base> Overlay<B> {
         Ok(())
     }
 
-    /// Digest of the state with all changes.
     pub fn root(&self, parent: &Root) -> Root {
         if self.transactions.is_empty() {
             return root(parent, &self.block);

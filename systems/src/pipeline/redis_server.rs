@@ -14,13 +14,11 @@ const STARTING: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The program `redis-server`.
     pub server: PathBuf,
     /// Folder of its libraries; empty for the system's.
     pub libraries: PathBuf,
 }
 
-/// There is no Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no redis-server: run `make redis`")]
 pub struct Missing;

@@ -16,7 +16,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
-/// Slots of the shared memory.
 const SLOTS: usize = 64;
 /// Most messages between sending and verdict.
 const WINDOW: usize = 64;
@@ -39,7 +38,6 @@ pub struct Outage {
     pub lasts: Duration,
 }
 
-/// A handled message.
 #[derive(Debug, Clone, Copy)]
 pub struct Handled {
     pub verdict_ns: u64,
@@ -61,16 +59,12 @@ pub struct Counts {
     pub altered: u64,
 }
 
-/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Time from sending the first message to the last verdict.
     pub total: Duration,
-    /// Each verdict, in order.
     pub handled: Vec<Handled>,
-    /// Faults of messages.
     pub counts: Counts,
-    /// Number of restarts of Redis.
     pub restarts: u64,
     pub longest_gap: Duration,
 }

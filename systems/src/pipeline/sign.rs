@@ -12,7 +12,6 @@ pub(super) struct Signer {
     ecdsa_public: Vec<u8>,
 }
 
-/// A message that cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("message {0} cannot be signed: its kind is unknown, or it is longer than 65,535 bytes")]
 pub(super) struct Unsignable(u64);
