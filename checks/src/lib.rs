@@ -16,6 +16,8 @@ pub mod isolation;
 pub mod survival;
 
 use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::sync::Arc;
 use touchstone_executor::Execution;
 use touchstone_executor::adapter::MeasuredEngine;
@@ -33,4 +35,13 @@ fn named<'a>(
 ) -> Result<&'a Arc<dyn MeasuredEngine>> {
     let engine = engines.iter().find(|engine| engine.id() == name);
     engine.with_context(|| format!("there is no engine '{name}'"))
+}
+
+/// The output that a child process wrote to a file.
+fn content(file: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .context("cannot read the output of a process")?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }

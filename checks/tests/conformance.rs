@@ -53,17 +53,13 @@ fn source(text: &'static str) -> Source {
 fn verdicts(engine: &dyn MeasuredEngine, text: &'static str) -> Vec<(usize, Verdict)> {
     let script = read(&source(text)).unwrap();
     let mut verdicts = Vec::new();
-    drive(
-        engine,
-        &script,
-        &BTreeSet::new(),
-        |_| {},
-        |step, verdict| {
-            if script.steps[step].assertion {
-                verdicts.push((script.steps[step].line, verdict));
-            }
-        },
-    );
+    drive(engine, &script, &BTreeSet::new(), |step, verdict| {
+        if let Some(verdict) = verdict.filter(|_| script.steps[step].assertion) {
+            verdicts.push((script.steps[step].line, verdict));
+        }
+        Ok(())
+    })
+    .unwrap();
     verdicts
 }
 

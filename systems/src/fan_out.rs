@@ -25,7 +25,6 @@ pub const MAPPED: &str = "checksum_at";
 /// Exports that read a message: in their input, and in their memory.
 pub const DIGESTS: [&str; 2] = ["digest", "digest_at"];
 
-/// Makes states.
 pub struct Producer {
     state: Vec<u8>,
     /// Sum of all words that readers read, except the first one.
@@ -79,11 +78,8 @@ impl Producer {
     }
 }
 
-/// Readers of a state.
 pub struct Readers {
-    /// Their instances.
     pub instances: Vec<Box<dyn Instance>>,
-    /// The export that reads.
     pub export: ExportId,
     /// Calls of each reader in a round: 1, or the number of others that it replaces.
     pub calls: usize,
@@ -145,7 +141,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message with arbitrary values.
     pub fn arbitrary(seed: u64) -> Self {
         let random = &mut Rng::with_seed(seed);
         let monsters: Vec<Monster> = (0..random.usize(..5)).map(|_| monster(random)).collect();

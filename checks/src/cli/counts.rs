@@ -1,6 +1,5 @@
 //! `touchstone-checks costs` and `touchstone-checks gate`.
 
-use super::Ended;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use touchstone::case;
@@ -9,12 +8,15 @@ use touchstone::record::{Book, COUNTS, Count, Metric, default_path, newest};
 use touchstone::run::shown;
 use touchstone::supervise::this_program;
 use touchstone::terminal::{Style, Table, complain, print, warn_of_skipped};
-use touchstone_checks::count::{self, Change, Counted, Engines, Verdict, compare};
+use touchstone_checks::count::{self, Change, Counted, Verdict, compare};
 
 /// How often events that grew are counted again, each time in a new process: an allocator that
 /// happens to grow or return its heap between the calls causes some in one process and not in the
 /// next. A cost of the code is there in each.
 const RECOUNTS: usize = 2;
+/// Engines that count operators for the gate: the rest takes minutes, most of them to compile ahead
+/// of time.
+const GATE_ENGINES: usize = 2;
 
 /// Counts the costs of calls: executed operators, page faults, system calls, signals, bytes of
 /// code.
@@ -56,16 +58,16 @@ pub(super) struct Gate {
 }
 
 impl Costs {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         if self.worker {
             count::serve(&case::built_in()?, &touchstone_runtimes::engines())?;
-            return Ok(Ended::Well);
+            return Ok(true);
         }
-        let counted = count(Engines::All, &Filter::new(self.filter.as_deref())?)?;
+        let counted = count(usize::MAX, &Filter::new(self.filter.as_deref())?)?;
         print(&tables(&counted.book()))?;
         say(&counted);
         if !counted.problems.is_empty() {
-            return Ok(Ended::Badly);
+            return Ok(false);
         }
         if self.store {
             if let Some(reason) = counted.untraced {
@@ -75,12 +77,12 @@ impl Costs {
             count::store(&path, &counted.header, &counted.lines)?;
             print(&format!("wrote {}\n", shown(&path)))?;
         }
-        Ok(Ended::Well)
+        Ok(true)
     }
 }
 
 impl Gate {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         let filter = Filter::new(self.filter.as_deref())?;
         let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
         let (mut stored, skipped) = newest(&path, "make costs").with_context(|| {
@@ -88,24 +90,23 @@ impl Gate {
         })?;
         warn_of_skipped(&path, &skipped);
         stored.counts.retain(|(case, guest), _| filter.matches(&count::work(case, guest)));
-        let counted = count(Engines::Two, &filter)?;
+        let counted = count(GATE_ENGINES, &filter)?;
         let mut verdict = compare(&stored, &counted.book());
         say(&counted);
         for _ in 0..RECOUNTS {
             let Some(cells) = verdict.grown_cells() else { break };
-            let again = count(Engines::Two, &Filter::new(Some(&cells))?)?;
+            let again = count(GATE_ENGINES, &Filter::new(Some(&cells))?)?;
             verdict.keep_grown_in(&compare(&stored, &again.book()));
         }
         print(&words(&verdict))?;
-        let is_well = verdict.is_open() && counted.problems.is_empty();
-        Ok(Ended::well_if(is_well))
+        Ok(verdict.is_open() && counted.problems.is_empty())
     }
 }
 
-fn count(asked: Engines, filter: &Filter) -> Result<Counted> {
+fn count(most: usize, filter: &Filter) -> Result<Counted> {
     let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
     let caller = || Ok(this_program(&["costs", "--worker"]));
-    count::count(&cases, &engines, asked, filter, caller)
+    count::count(&cases, &engines, most, filter, caller)
 }
 
 /// One table of the counts of cases, one of those of cells.

@@ -1,6 +1,5 @@
 //! `touchstone-checks features`.
 
-use super::Ended;
 use super::store::Keep;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
@@ -9,7 +8,8 @@ use touchstone::record::{Check, Finding, Outcome};
 use touchstone::run::watch_for_ctrl_c;
 use touchstone::supervise::{Stop, this_program};
 use touchstone::terminal::{Progress, Style, Table, print};
-use touchstone_checks::features::{Probe, probe_in_process, probes};
+use touchstone_checks::features::probe_in_process;
+use touchstone_executor::Feature;
 
 /// Checks which features of WebAssembly each engine runs, by a small module for each feature.
 ///
@@ -24,15 +24,15 @@ pub(super) struct Features {
 }
 
 impl Features {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         let filter = Filter::new(self.filter.as_deref())?;
         let engines = filter
             .select("no engine", touchstone_checks::engines(), |engine| engine.id().to_owned())?;
-        let progress = Progress::new(probes().len() * engines.len(), true);
+        let progress = Progress::new(Feature::ALL.len() * engines.len(), true);
         let stop = Stop::default();
         watch_for_ctrl_c(&stop, false)?;
         let mut findings = Vec::new();
-        for Probe { feature, .. } in probes() {
+        for feature in Feature::ALL {
             for engine in &engines {
                 progress.next(format!("{feature} on {}", engine.id()));
                 let found =
@@ -44,7 +44,7 @@ impl Features {
         print(&text(&findings))?;
         let failed = findings.iter().any(|finding| finding.number(Outcome::Failed) > 0);
         self.keep.keep(Check::Features, 0, findings)?;
-        Ok(Ended::well_if(!failed))
+        Ok(!failed)
     }
 }
 

@@ -1,6 +1,5 @@
 //! `touchstone-checks hostile`.
 
-use super::Ended;
 use super::store::Keep;
 use anyhow::{Result, bail};
 use touchstone::plan::Filter;
@@ -27,7 +26,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         let filter = self.filter.as_deref();
         let pattern = Filter::new(filter)?;
         let jobs = |engine: &str| jobs(engine, &pattern).len();
@@ -46,7 +45,7 @@ impl Hostile {
         let unexplained = found.explain(&Known::of_project()?);
         print(&text(&found))?;
         self.keep.keep(Check::Hostile, 0, found.findings())?;
-        Ok(Ended::well_if(unexplained == 0))
+        Ok(unexplained == 0)
     }
 }
 

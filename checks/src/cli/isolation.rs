@@ -1,6 +1,5 @@
 //! `touchstone-checks isolation`.
 
-use super::Ended;
 use super::store::Keep;
 use anyhow::Result;
 use touchstone::record::Check;
@@ -24,7 +23,7 @@ pub(super) struct Isolation {
 }
 
 impl Isolation {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         let jobs = jobs(&touchstone_runtimes::engines(), self.filter.as_deref())?;
         let progress = Progress::new(jobs.len(), true);
         let mut findings = find(&jobs, |job| progress.next(job.name()))?;
@@ -32,7 +31,7 @@ impl Isolation {
         let unexplained = findings.explain(&Known::of_project()?);
         print(&text(&findings))?;
         self.keep.keep(Check::Isolation, 0, findings.findings())?;
-        Ok(Ended::well_if(unexplained == 0))
+        Ok(unexplained == 0)
     }
 }
 

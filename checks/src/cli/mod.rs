@@ -2,6 +2,7 @@
 //!
 //! Exit codes are those of `touchstone`: 0 when all is well; 1 when a check failed; 2 when
 //! the input or the command cannot be used.
+//! Each command returns `true` when all is well.
 
 mod conformance;
 mod counts;
@@ -15,6 +16,8 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use touchstone::terminal::complain;
 use touchstone_checks::conformance::run::take_steps;
+use touchstone_checks::engines;
+use touchstone_checks::features::serve;
 use touchstone_checks::hostile::attack_in_this_process;
 use touchstone_checks::survival::Job;
 
@@ -55,21 +58,8 @@ enum Command {
     },
 }
 
-/// The result of a check that ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Well,
-    Badly,
-}
-
-impl Ended {
-    fn well_if(well: bool) -> Self {
-        if well { Self::Well } else { Self::Badly }
-    }
-}
-
 pub(crate) fn main() -> ExitCode {
-    let ended = match Arguments::parse().command {
+    let well = match Arguments::parse().command {
         Command::Conformance(check) => check.execute(),
         Command::Features(check) => check.execute(),
         Command::Isolation(check) => check.execute(),
@@ -77,20 +67,16 @@ pub(crate) fn main() -> ExitCode {
         Command::Survival(check) => check.execute(),
         Command::Costs(check) => check.execute(),
         Command::Gate(check) => check.execute(),
-        Command::Steps => take_steps(&touchstone_checks::engines()).map(|()| Ended::Well),
-        Command::Attacks => {
-            attack_in_this_process(&touchstone_runtimes::engines()).map(|()| Ended::Well)
-        }
-        Command::Feature => {
-            touchstone_checks::features::serve(&touchstone_checks::engines()).map(|()| Ended::Well)
-        }
+        Command::Steps => take_steps(&engines()).map(|()| true),
+        Command::Attacks => attack_in_this_process(&touchstone_runtimes::engines()).map(|()| true),
+        Command::Feature => serve(&engines()).map(|()| true),
         Command::Survivor { job } => Job::parse(&job)
             .and_then(|job| job.execute(&survival::command))
-            .map(|failed| Ended::well_if(failed == 0)),
+            .map(|failed| failed == 0),
     };
-    match ended {
-        Ok(Ended::Well) => ExitCode::SUCCESS,
-        Ok(Ended::Badly) => ExitCode::from(1),
+    match well {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
         Err(error) => {
             complain(&format!("error: {error:#}"));
             ExitCode::from(2)

@@ -1,6 +1,5 @@
 //! `touchstone-checks survival`.
 
-use super::Ended;
 use super::store::Keep;
 use anyhow::{Result, bail};
 use std::process::Command;
@@ -41,7 +40,7 @@ pub(super) fn command(job: &str) -> Result<Command> {
 }
 
 impl Survival {
-    pub(super) fn execute(self) -> Result<Ended> {
+    pub(super) fn execute(self) -> Result<bool> {
         let filter = Filter::new(self.filter.as_deref())?;
         let names = survival::names();
         let chosen = names.iter().filter(|name| filter.matches(name)).count();
@@ -65,7 +64,7 @@ impl Survival {
         }
         let held = found.held();
         self.keep.keep(Check::Survival, found.seed, found.findings())?;
-        Ok(Ended::well_if(held))
+        Ok(held)
     }
 }
 

@@ -9,7 +9,7 @@ use super::spectest::{self, Item};
 use std::collections::{BTreeMap, HashSet};
 use touchstone_executor::guest::{self, Layout, Patch};
 use wasm_encoder::{
-    CodeSection, ExportKind, Function, FunctionSection, Instruction, MemorySection, SectionId,
+    CodeSection, ExportKind, Function, FunctionSection, InstructionSink, MemorySection, SectionId,
     TableSection, ValType,
 };
 use wasmparser::{ExternalKind, FuncType, Parser, Payload, TypeRef};
@@ -60,7 +60,7 @@ pub fn adapt(
 /// The module with imports defined and functions added; `None` where it needs neither.
 fn rewritten(
     wasm: &[u8],
-    imports: Vec<Import>,
+    imports: Vec<Item>,
     called: &HashSet<&str>,
     read: &HashSet<&str>,
     adapted: &mut Adapted,
@@ -77,16 +77,18 @@ fn rewritten(
                 let export = if params.iter().chain(&results).all(is_number) {
                     name.clone()
                 } else {
-                    let call = Instruction::Call(index);
-                    add_function(&mut patch, &mut added, &name, &params, &results, &call)
+                    add_function(&mut patch, &mut added, &name, &params, &results, |code| {
+                        code.call(index);
+                    })
                 };
                 adapted.functions.insert(name, Entry { export, params, results });
             }
             ExternalKind::Global if read.contains(name.as_str()) => {
                 let global = patch.layout().globals.get(index as usize);
                 let Some(ty) = global.and_then(|ty| simple(ty.content_type)) else { continue };
-                let get = Instruction::GlobalGet(index);
-                let export = add_function(&mut patch, &mut added, &name, &[], &[ty], &get);
+                let export = add_function(&mut patch, &mut added, &name, &[], &[ty], |code| {
+                    code.global_get(index);
+                });
                 let entry = Entry { export, params: Vec::new(), results: vec![ty] };
                 adapted.globals.insert(name, entry);
             }
@@ -107,21 +109,14 @@ fn simple(ty: wasmparser::ValType) -> Option<ValType> {
     ValType::try_from(ty).ok().filter(|_| is_simple)
 }
 
-/// Parameters and results of a function.
 fn types(ty: &FuncType) -> Option<(Vec<ValType>, Vec<ValType>)> {
     let list = |types: &[wasmparser::ValType]| types.iter().map(|ty| simple(*ty)).collect();
     Option::zip(list(ty.params()), list(ty.results()))
 }
 
-enum Import {
-    /// Becomes a function of this type that does nothing.
-    Function(u32),
-    Item(Item),
-}
-
 /// The imports and their definitions, or the reason why there is none for one of them; `None` for
 /// a malformed module.
-fn imports(wasm: &[u8], layout: &Layout) -> Option<Result<Vec<Import>, String>> {
+fn imports(wasm: &[u8], layout: &Layout) -> Option<Result<Vec<Item>, String>> {
     let mut imports = Vec::new();
     for payload in Parser::new(0).parse_all(wasm) {
         let Payload::ImportSection(section) = payload.ok()? else { continue };
@@ -135,9 +130,9 @@ fn imports(wasm: &[u8], layout: &Layout) -> Option<Result<Vec<Import>, String>> 
                     let ty_of = layout.types.get(ty as usize).and_then(Option::as_ref);
                     let is_known = spectest::is_function(import.name)
                         && ty_of.is_some_and(|ty| ty.results().is_empty());
-                    is_known.then_some(Import::Function(ty))
+                    is_known.then_some(Item::Function(ty))
                 }
-                _ => spectest::item(import.name, &import.ty).map(Import::Item),
+                _ => spectest::item(import.name, &import.ty),
             };
             let Some(definition) = definition else {
                 let reason = "its module imports from spectest what this host does not have";
@@ -150,21 +145,21 @@ fn imports(wasm: &[u8], layout: &Layout) -> Option<Result<Vec<Import>, String>> 
 }
 
 /// Puts definitions in the place of the imports.
-fn define(patch: &mut Patch<'_>, imports: Vec<Import>) -> guest::Result<()> {
+fn define(patch: &mut Patch<'_>, imports: Vec<Item>) -> guest::Result<()> {
     let (mut functions, mut code) = (FunctionSection::new(), CodeSection::new());
     let (mut tables, mut memories) = (TableSection::new(), MemorySection::new());
     let mut globals = Vec::new();
     for import in imports {
         match import {
-            Import::Function(ty) => {
+            Item::Function(ty) => {
                 functions.function(ty);
                 let mut nothing = Function::new([]);
-                nothing.instruction(&Instruction::End);
+                nothing.instructions().end();
                 code.function(&nothing);
             }
-            Import::Item(Item::Global(value)) => globals.push(value),
-            Import::Item(Item::Table(ty)) => drop(tables.table(ty)),
-            Import::Item(Item::Memory(ty)) => drop(memories.memory(ty)),
+            Item::Global(value) => globals.push(value),
+            Item::Table(ty) => drop(tables.table(ty)),
+            Item::Memory(ty) => drop(memories.memory(ty)),
         }
     }
     patch.remove(SectionId::Import);
@@ -183,7 +178,7 @@ fn add_function(
     name: &str,
     params: &[ValType],
     results: &[ValType],
-    inside: &Instruction<'_>,
+    inside: impl FnOnce(&mut InstructionSink<'_>),
 ) -> String {
     let flat = |types: &[ValType], reference: &[ValType]| -> Vec<ValType> {
         let flat = types.iter().flat_map(|ty| match ty {
@@ -195,45 +190,38 @@ fn add_function(
     };
     let flat_params = flat(params, &[]);
     let mut body = Function::new_with_locals_types(results.iter().copied());
+    let mut code = body.instructions();
     let mut local = 0;
     for ty in params {
         match ty {
             ValType::V128 => {
-                body.instruction(&Instruction::LocalGet(local));
-                body.instruction(&Instruction::I64x2Splat);
-                body.instruction(&Instruction::LocalGet(local + 1));
-                body.instruction(&Instruction::I64x2ReplaceLane(1));
+                code.local_get(local).i64x2_splat();
+                code.local_get(local + 1).i64x2_replace_lane(1);
                 local += 2;
             }
-            ValType::Ref(ty) => {
-                body.instruction(&Instruction::RefNull(ty.heap_type));
-            }
+            ValType::Ref(ty) => drop(code.ref_null(ty.heap_type)),
             _ => {
-                body.instruction(&Instruction::LocalGet(local));
+                code.local_get(local);
                 local += 1;
             }
         }
     }
-    body.instruction(inside);
+    inside(&mut code);
     let locals = flat_params.len() as u32..(flat_params.len() + results.len()) as u32;
     for local in locals.clone().rev() {
-        body.instruction(&Instruction::LocalSet(local));
+        code.local_set(local);
     }
     for (local, ty) in locals.zip(results) {
-        body.instruction(&Instruction::LocalGet(local));
+        code.local_get(local);
         match ty {
             ValType::V128 => {
-                body.instruction(&Instruction::I64x2ExtractLane(0));
-                body.instruction(&Instruction::LocalGet(local));
-                body.instruction(&Instruction::I64x2ExtractLane(1));
+                code.i64x2_extract_lane(0).local_get(local).i64x2_extract_lane(1);
             }
-            ValType::Ref(_) => {
-                body.instruction(&Instruction::RefIsNull);
-            }
+            ValType::Ref(_) => drop(code.ref_is_null()),
             _ => {}
         }
     }
-    body.instruction(&Instruction::End);
+    code.end();
     let export = format!("{ADDED}{added}:{name}");
     *added += 1;
     let ty = patch.ty(&flat_params, &flat(results, &[ValType::I32]));

@@ -7,11 +7,11 @@
 use super::expect::{Expected, difference, is_meant};
 use super::prepare::{Prepared, Refusal, Wanted, without_numbers};
 use super::script::{Call, Script, Task};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
-
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{self, GuestModule};
 use touchstone_executor::{
@@ -21,7 +21,6 @@ use touchstone_executor::{
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The result is the expected one.
     Passed,
     /// The harness refused the module, as it must, before any engine saw it.
     Refused,
@@ -33,27 +32,26 @@ pub enum Verdict {
     NotDriven(String),
 }
 
-/// Runs all steps of a script except those in `skip`. Calls `before` and `after` around each step.
+/// Runs all steps of a script except those in `skip`. `tell` gets each step as it begins, and again
+/// with its verdict. Fails if `tell` fails.
 pub fn drive(
     engine: &dyn MeasuredEngine,
     script: &Script,
     skip: &BTreeSet<usize>,
-    mut before: impl FnMut(usize),
-    mut after: impl FnMut(usize, Verdict),
-) {
-    let mut stage =
-        Stage { engine, current: None, named: HashMap::new(), registered: HashMap::new() };
+    mut tell: impl FnMut(usize, Option<Verdict>) -> Result<()>,
+) -> Result<()> {
+    let mut stage = Stage { engine, slots: HashMap::new(), registered: HashMap::new() };
     for (index, step) in script.steps.iter().enumerate() {
         if skip.contains(&index) {
             if let Task::Instantiate { name, .. } = &step.task {
-                let gone = Verdict::NotDriven("its module ended the process".to_owned());
-                stage.enter(name.as_deref(), Err(gone));
+                stage.enter(name, Err(not_driven("its module ended the process")));
             }
             continue;
         }
-        before(index);
-        after(index, stage.take(&step.task));
+        tell(index, None)?;
+        tell(index, Some(stage.take(&step.task)))?;
     }
+    Ok(())
 }
 
 /// The strategy that adds the least to a runtime: a new instance per call on the runtime's own
@@ -78,8 +76,8 @@ pub fn strategy_for(engine: &dyn MeasuredEngine, guest: &GuestModule) -> Result<
 
 struct Stage<'a> {
     engine: &'a dyn MeasuredEngine,
-    current: Option<Slot>,
-    named: HashMap<String, Slot>,
+    /// By name; the current one is also there without a name.
+    slots: HashMap<Option<String>, Slot>,
     registered: HashMap<String, Slot>,
 }
 
@@ -117,7 +115,7 @@ impl Stage<'_> {
         match task {
             Task::Instantiate { name, module } => {
                 let (verdict, slot) = self.instantiate(module);
-                self.enter(name.as_deref(), slot);
+                self.enter(name, slot);
                 verdict
             }
             Task::Call { expected, .. }
@@ -125,7 +123,7 @@ impl Stage<'_> {
             {
                 not_driven("endless recursion: it ends the process on this engine")
             }
-            Task::Call { module, call, expected } => match self.slot(module.as_deref()) {
+            Task::Call { module, call, expected } => match self.slots.get(module) {
                 Some(slot) => match &mut *slot.borrow_mut() {
                     Ok(running) => running.take(call, expected),
                     Err(verdict) => verdict.clone(),
@@ -133,8 +131,8 @@ impl Stage<'_> {
                 None => not_driven("there is no such instance"),
             },
             Task::Register { name, module } => {
-                if let Some(slot) = self.slot(module.as_deref()) {
-                    self.registered.insert(name.clone(), slot);
+                if let Some(slot) = self.slots.get(module) {
+                    self.registered.insert(name.clone(), Rc::clone(slot));
                 }
                 Verdict::NotDriven(String::new())
             }
@@ -162,13 +160,6 @@ impl Stage<'_> {
         }
     }
 
-    fn slot(&self, name: Option<&str>) -> Option<Slot> {
-        match name {
-            Some(name) => self.named.get(name).map(Rc::clone),
-            None => self.current.as_ref().map(Rc::clone),
-        }
-    }
-
     /// Marks the instances that a module imports from: its instantiation could have changed them.
     fn touch(&self, module: &Wanted) {
         for name in &module.imports {
@@ -180,12 +171,10 @@ impl Stage<'_> {
         }
     }
 
-    fn enter(&mut self, name: Option<&str>, slot: Result<Running, Verdict>) {
+    fn enter(&mut self, name: &Option<String>, slot: Result<Running, Verdict>) {
         let slot = Rc::new(RefCell::new(slot));
-        if let Some(name) = name {
-            self.named.insert(name.to_owned(), Rc::clone(&slot));
-        }
-        self.current = Some(slot);
+        self.slots.insert(name.clone(), Rc::clone(&slot));
+        self.slots.insert(None, slot);
     }
 
     /// The instance and the verdict of the step; without an instance, the verdict of its calls.

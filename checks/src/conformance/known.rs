@@ -1,21 +1,20 @@
 //! Known causes of failures, from a data file.
 
 use super::Conformance;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use regex::Regex;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use std::path::Path;
+use touchstone::record::data;
 
 const NAME: &str = "known_failures.toml";
+const WHAT: &str = "the known failures";
 
 /// Causes of failures.
-#[derive(Debug, Default)]
-pub struct Known(Vec<Entry>);
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+pub struct Known {
     #[serde(default)]
     known: Vec<Entry>,
 }
@@ -48,31 +47,21 @@ impl Known {
     /// adapter that has one.
     pub fn of_project() -> Result<Self> {
         let checks = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut all = Self::load(&checks.join(NAME))?;
+        let mut all: Self = data::read(checks.join(NAME), WHAT)?;
         let folders = std::fs::read_dir(checks.with_file_name("runtimes"))?;
         let files = folders.filter_map(|folder| Some(folder.ok()?.path().join(NAME)));
         let mut files: Vec<_> = files.filter(|file| file.is_file()).collect();
         files.sort_unstable();
         for file in files {
-            all.0.extend(Self::load(&file)?.0);
+            all.known.extend(data::read::<Self>(&file, WHAT)?.known);
         }
         Ok(all)
-    }
-
-    fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        Self::parse(&text).with_context(|| format!("{} is invalid", path.display()))
-    }
-
-    fn parse(text: &str) -> Result<Self> {
-        Ok(Self(toml::from_str::<File>(text)?.known))
     }
 
     /// The cause of a failure, if it is known.
     #[must_use]
     pub fn cause(&self, engine: &str, at: &str, what: &str) -> Option<String> {
-        let entry = self.0.iter().find(|entry| {
+        let entry = self.known.iter().find(|entry| {
             entry.engines.is_match(engine)
                 && entry.at.is_match(at)
                 && entry.what.as_ref().is_none_or(|own| own.is_match(what))
@@ -108,13 +97,14 @@ mod tests {
             ..OnEngine::default()
         };
         let mut found = Conformance { groups: Vec::new(), engines: vec![on("a"), on("b")] };
-        assert_eq!(Known::parse(text).unwrap().explain(&mut found), 3);
+        assert_eq!(toml::from_str::<Known>(text).unwrap().explain(&mut found), 3);
         assert_eq!(found.engines[0].failures[0].why.as_deref(), Some("because"));
     }
 
     #[test]
     fn the_files_in_the_project_can_be_read() {
-        let own = Known::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(NAME)).unwrap();
-        assert!(Known::of_project().unwrap().0.len() > own.0.len());
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(NAME);
+        let own: Known = data::read(&own, WHAT).unwrap();
+        assert!(Known::of_project().unwrap().known.len() > own.known.len());
     }
 }

@@ -16,7 +16,6 @@ pub struct Wanted {
     pub imports: Vec<String>,
 }
 
-/// The result of preparing a module.
 #[derive(Debug)]
 pub enum Prepared {
     Guest {

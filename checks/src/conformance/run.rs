@@ -5,13 +5,11 @@ use super::drive::{Verdict, drive};
 use super::script;
 use super::suite::{Source, sources};
 use super::{Failure, OnEngine};
-use crate::named;
+use crate::{content, named};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,21 +21,10 @@ use touchstone_executor::adapter::MeasuredEngine;
 const DEATHS: usize = 8;
 /// Memory limit of a child, bytes.
 const MEMORY: u64 = 4 << 30;
-
-/// Time limits.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// One step.
-    pub step: Duration,
-    /// All scripts of one engine; the rest is left out.
-    pub engine: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { step: Duration::from_secs(30), engine: Duration::from_secs(90) }
-    }
-}
+/// Longest time of a step.
+const STEP: Duration = Duration::from_secs(30);
+/// Longest time of all scripts of one engine; the rest is left out.
+const ENGINE: Duration = Duration::from_secs(90);
 
 /// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,7 +40,6 @@ enum Line {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Step {
     index: usize,
-    /// Line in the script.
     line: usize,
     assertion: bool,
 }
@@ -77,38 +63,24 @@ pub fn take_steps(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     let order = parent.hear()?.context("the parent sent no steps")?;
     let engine = named(engines, &order.engine)?;
     let sources = meant(&**engine, &Filter::new(order.filter.as_deref())?);
-    // Shared by two closures that run in turn.
-    let parent = RefCell::new(parent);
-    let broken = Cell::new(None);
-    let tell = |line: Line| {
-        if let Err(error) = parent.borrow_mut().say(&line) {
-            broken.set(Some(error));
-        }
-    };
     let nothing = BTreeSet::new();
     for (index, source) in sources.iter().enumerate().skip(order.first) {
         let script = script::read(source)?;
         let assertions = script.steps.iter().filter(|step| step.assertion).count() as u64;
-        tell(Line::Script(index, assertions));
+        parent.say(&Line::Script(index, assertions))?;
         let skip = if index == order.first { &order.skip } else { &nothing };
         let mut taken = 0;
-        drive(
-            &**engine,
-            &script,
-            skip,
-            |index| {
-                let what = &script.steps[index];
-                tell(Line::Step(Step { index, line: what.line, assertion: what.assertion }));
-            },
-            |_, verdict| {
+        drive(&**engine, &script, skip, |index, verdict| match verdict {
+            None => {
+                let script::Step { line, assertion, .. } = script.steps[index];
+                parent.say(&Line::Step(Step { index, line, assertion }))
+            }
+            Some(verdict) => {
                 taken += 1;
-                tell(Line::Ended(verdict));
-            },
-        );
-        tell(Line::Done(taken));
-        if let Some(error) = broken.take() {
-            return Err(error);
-        }
+                parent.say(&Line::Ended(verdict))
+            }
+        })?;
+        parent.say(&Line::Done(taken))?;
     }
     Ok(())
 }
@@ -125,13 +97,12 @@ pub fn meant(engine: &dyn MeasuredEngine, filter: &Filter) -> Vec<Source> {
 pub fn run(
     engine: &dyn MeasuredEngine,
     filter: Option<&str>,
-    limits: Limits,
     command: impl Fn() -> Result<Command>,
     mut progress: impl FnMut(&Source),
 ) -> Result<OnEngine> {
     let sources = meant(engine, &Filter::new(filter)?);
     let mut found = OnEngine { engine: engine.id().to_owned(), ..OnEngine::default() };
-    let until = Instant::now() + limits.engine;
+    let until = Instant::now() + ENGINE;
     let mut order = Order {
         engine: engine.id().to_owned(),
         filter: filter.map(str::to_owned),
@@ -150,11 +121,11 @@ pub fn run(
         child.send(&order);
         let mut pending: Option<Pending> = None;
         let death = loop {
-            let line = match child.receive(Instant::now() + limits.step)? {
+            let line = match child.receive(Instant::now() + STEP)? {
                 Heard::Message(line) => line,
                 Heard::Silent => {
                     child.kill()?;
-                    break format!("did not end within {} s", limits.step.as_secs());
+                    break format!("did not end within {} s", STEP.as_secs());
                 }
                 Heard::Ended(death) => break format!("{death}{}", last_words(&mut words)),
             };
@@ -187,7 +158,7 @@ pub fn run(
                             order.first,
                             sources.len(),
                             source.id(),
-                            limits.engine.as_secs(),
+                            ENGINE.as_secs(),
                         ));
                         return Ok(found);
                     }
@@ -237,20 +208,15 @@ impl Pending {
         }
         // The remaining assertions of a script that was given up or crashed.
         for _ in seen..self.assertions {
-            let reason =
-                Verdict::NotDriven("it comes after too many ends of the process".to_owned());
-            count(found, group, String::new, true, reason);
+            let reason = "it comes after too many ends of the process".to_owned();
+            count(found, group, String::new, true, Verdict::NotDriven(reason));
         }
     }
 }
 
 /// The last non-empty line of the child's standard error, in parentheses.
 fn last_words(words: &mut File) -> String {
-    let mut text = Vec::new();
-    if words.rewind().and_then(|()| words.read_to_end(&mut text)).is_err() {
-        return String::new();
-    }
-    let text = String::from_utf8_lossy(&text);
+    let text = content(words).unwrap_or_default();
     text.lines().rfind(|line| !line.trim().is_empty()).map_or_else(String::new, |line| {
         format!(" ({})", line.trim().chars().take(120).collect::<String>())
     })
@@ -267,7 +233,6 @@ fn count(
         return;
     }
     let tally = found.groups.entry(group.to_owned()).or_default();
-    let one = u64::from(assertion);
     match verdict {
         Verdict::Passed => tally.passed += 1,
         Verdict::Refused => tally.refused += 1,
@@ -276,12 +241,10 @@ fn count(
             found.failures.push(Failure { at: at(), what, why: None });
         }
         Verdict::Unsupported(reason) if assertion => {
-            tally.unsupported += one;
-            *found.unsupported.entry((group.to_owned(), reason)).or_default() += one;
+            *found.unsupported.entry((group.to_owned(), reason)).or_default() += 1;
         }
         Verdict::NotDriven(reason) if assertion => {
-            tally.not_driven += one;
-            *found.not_driven.entry((group.to_owned(), reason)).or_default() += one;
+            *found.not_driven.entry((group.to_owned(), reason)).or_default() += 1;
         }
         Verdict::Unsupported(_) | Verdict::NotDriven(_) => {}
     }

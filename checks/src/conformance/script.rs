@@ -77,7 +77,14 @@ pub fn read(source: &Source) -> Result<Script> {
     let wast: Wast<'_> = parser::parse(&buffer).with_context(failed)?;
     let mut asked = Asked::default();
     wast.directives.iter().for_each(|directive| asked.look(directive));
-    let mut reader = Reader::new(source, asked);
+    let mut reader = Reader {
+        source,
+        asked,
+        lines: source.text.match_indices('\n').map(|(at, _)| at).collect(),
+        steps: Vec::new(),
+        instances: HashMap::new(),
+        definitions: HashMap::new(),
+    };
     for directive in wast.directives {
         reader.take(directive);
     }
@@ -116,26 +123,13 @@ struct Reader<'a> {
     /// Offsets of line ends.
     lines: Vec<usize>,
     steps: Vec<Step>,
-    current: Option<Arc<Wanted>>,
-    named: HashMap<String, Arc<Wanted>>,
-    definitions: HashMap<String, Arc<Wanted>>,
-    last_definition: Option<Arc<Wanted>>,
+    /// The modules of instances by name; that of the current one is also there without a name.
+    instances: HashMap<Option<String>, Arc<Wanted>>,
+    /// Definitions by name; the last one is also there without a name.
+    definitions: HashMap<Option<String>, Arc<Wanted>>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a Source, asked: Asked<'a>) -> Self {
-        Self {
-            source,
-            asked,
-            lines: source.text.match_indices('\n').map(|(at, _)| at).collect(),
-            steps: Vec::new(),
-            current: None,
-            named: HashMap::new(),
-            definitions: HashMap::new(),
-            last_definition: None,
-        }
-    }
-
     fn take(&mut self, directive: WastDirective<'a>) {
         let offset = directive.span().offset();
         let line = self.lines.partition_point(|end| *end < offset) + 1;
@@ -153,19 +147,13 @@ impl<'a> Reader<'a> {
             }
             WastDirective::ModuleDefinition(mut module) => {
                 let prepared = Arc::new(self.prepared(&mut module));
-                if let Some(name) = module.name() {
-                    self.definitions.insert(name.name().to_owned(), Arc::clone(&prepared));
-                }
-                self.last_definition = Some(prepared);
+                self.definitions.insert(named(module.name()), Arc::clone(&prepared));
+                self.definitions.insert(None, prepared);
                 return;
             }
             WastDirective::ModuleInstance { instance, module, .. } => {
-                let prepared = match module {
-                    Some(module) => self.definitions.get(module.name()).cloned(),
-                    None => self.last_definition.clone(),
-                };
-                match prepared {
-                    Some(prepared) => self.instantiate(instance, prepared),
+                match self.definitions.get(&named(module)) {
+                    Some(prepared) => self.instantiate(instance, Arc::clone(prepared)),
                     None => Task::NotDriven("an instance of an unknown module"),
                 }
             }
@@ -255,10 +243,8 @@ impl<'a> Reader<'a> {
 
     fn instantiate(&mut self, name: Option<Id<'_>>, module: Arc<Wanted>) -> Task {
         let name = named(name);
-        self.current = Some(Arc::clone(&module));
-        if let Some(name) = &name {
-            self.named.insert(name.clone(), Arc::clone(&module));
-        }
+        self.instances.insert(name.clone(), Arc::clone(&module));
+        self.instances.insert(None, Arc::clone(&module));
         Task::Instantiate { name, module }
     }
 
@@ -276,21 +262,18 @@ impl<'a> Reader<'a> {
     }
 
     /// The entries of an instance; `None` if it has none.
-    fn of(&self, module: Option<&Id<'_>>) -> Option<&Adapted> {
-        let known = match module {
-            Some(name) => self.named.get(name.name()),
-            None => self.current.as_ref(),
-        };
-        match &known?.prepared {
+    fn of(&self, module: &Option<String>) -> Option<&Adapted> {
+        match &self.instances.get(module)?.prepared {
             Prepared::Guest { adapted, .. } => Some(adapted),
             _ => None,
         }
     }
 
     fn call(&self, invoke: &WastInvoke<'_>, expected: Expected) -> Task {
-        let entries = self.of(invoke.module.as_ref()).map(|adapted| &adapted.functions);
+        let module = named(invoke.module);
+        let entries = self.of(&module).map(|adapted| &adapted.functions);
         let call = planned(entries, invoke.name, &invoke.args);
-        Task::Call { module: named(invoke.module), call, expected }
+        Task::Call { module, call, expected }
     }
 
     /// A call that is left out.
@@ -300,9 +283,10 @@ impl<'a> Reader<'a> {
     }
 
     fn get(&self, module: Option<Id<'_>>, global: &str, expected: Expected) -> Task {
-        let entries = self.of(module.as_ref()).map(|adapted| &adapted.globals);
+        let module = named(module);
+        let entries = self.of(&module).map(|adapted| &adapted.globals);
         let call = planned(entries, global, &[]);
-        Task::Call { module: named(module), call, expected }
+        Task::Call { module, call, expected }
     }
 }
 

@@ -14,13 +14,15 @@ pub(super) fn is_function(name: &str) -> bool {
 
 /// A definition that replaces an import.
 pub(super) enum Item {
+    /// A function of this type that does nothing.
+    Function(u32),
     /// A constant.
     Global(Value),
     Table(TableType),
     Memory(MemoryType),
 }
 
-/// The definition of an import of `spectest`, if it has one of this type.
+/// The definition of an import of `spectest` that is no function, if it has one of this type.
 pub(super) fn item(name: &str, ty: &TypeRef) -> Option<Item> {
     match ty {
         TypeRef::Global(ty) if !ty.mutable => {

@@ -27,7 +27,6 @@ pub struct Verdict {
     /// Counts that grew, and cases without stored counts. The gate fails if there are any.
     pub grown: Vec<Change>,
     pub shrunk: Vec<Change>,
-    /// Number of compared counts.
     pub compared: usize,
     /// Why counts were not compared.
     pub left_out: Vec<String>,

@@ -12,7 +12,6 @@ mod trace;
 mod usage;
 
 pub use gate::{Change, Verdict, compare};
-pub use operators::Engines;
 pub use usage::serve;
 
 use anyhow::{Result, bail};
@@ -48,11 +47,12 @@ pub struct Counted {
 
 /// Counts the operators of all cases, and page faults, system calls, signals and artifact sizes of
 /// the cells in `costs.toml`, as far as the filter matches. `caller` makes the command of a process
-/// that calls [`serve`]. Errors of single cases are among the problems.
+/// that calls [`serve`]. At most `most` engines count the operators of a call; two if it is long.
+/// Errors of single cases are among the problems.
 pub fn count(
     cases: &[Case],
     engines: &[Arc<dyn MeasuredEngine>],
-    asked: Engines,
+    most: usize,
     filter: &Filter,
     caller: impl Fn() -> Result<Command> + Sync,
 ) -> Result<Counted> {
@@ -87,7 +87,7 @@ pub fn count(
                 usage::count(caller()?, &cells, false, &progress)
             })
         });
-        let mut counter = Counter::new(engines, asked, &plan);
+        let mut counter = Counter::new(engines, most, &plan);
         for (case, guest) in &works {
             let name = work(&case.name, guest);
             progress.next(name.clone());

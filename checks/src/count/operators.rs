@@ -19,22 +19,14 @@ const LONG: u64 = 1_000_000;
 /// Calls with more operators are not tried on interpreters: they would exceed the case's budget.
 const LONGEST: u64 = 1_000_000_000;
 
-/// How many engines count the operators of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engines {
-    /// All that can; two if the call is long.
-    All,
-    /// Two: the rest takes minutes, most of them to compile ahead of time.
-    Two,
-}
-
 /// Operators of a call on a clean instance, and of a second one on the same instance.
 type Counts = (u64, Option<u64>);
 
 /// Counts operators. Modules are loaded once.
 pub(super) struct Counter<'a> {
     engines: &'a [Arc<dyn MeasuredEngine>],
-    asked: Engines,
+    /// Most engines that count a call.
+    most: usize,
     plan: &'a Plan,
     /// For runtimes that count by themselves.
     metered: Lab,
@@ -45,15 +37,11 @@ pub(super) struct Counter<'a> {
 impl<'a> Counter<'a> {
     /// A counter with the engines of the plan's cells. Guests that count themselves run on
     /// interpreters, because compiling each of them would take long.
-    pub(super) fn new(
-        engines: &'a [Arc<dyn MeasuredEngine>],
-        asked: Engines,
-        plan: &'a Plan,
-    ) -> Self {
+    pub(super) fn new(engines: &'a [Arc<dyn MeasuredEngine>], most: usize, plan: &'a Plan) -> Self {
         let metered = Config { metered: true, ..Config::default() };
         Self {
             engines,
-            asked,
+            most,
             plan,
             metered: Lab::new(Guests::built(), metered).without_times(),
             counting: Lab::new(Guests::built().counting(), Config::default()).without_times(),
@@ -66,8 +54,7 @@ impl<'a> Counter<'a> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         for (cell, by_meter) in self.means(case, guest)? {
             let has_more = |than| counts.values().any(|(operators, _)| *operators > than);
-            let is_long = has_more(LONG);
-            if (is_long || self.asked == Engines::Two) && counts.len() > 1 {
+            if counts.len() >= if has_more(LONG) { 2 } else { self.most } {
                 break;
             }
             let is_interpreted = cell.engine.execution() == Execution::Interpreted;

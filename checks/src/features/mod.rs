@@ -3,30 +3,63 @@
 //! ([`Capabilities`](touchstone_executor::Capabilities)).
 
 mod probes;
-mod process;
 
-pub use process::{probe_in_process, serve};
-
-pub use probes::{ANSWER, Probe, probes};
-
+use anyhow::{Context, Result};
+use probes::{ANSWER, text};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 use touchstone::record::{Check, Finding, Outcome};
+use touchstone::solo::{self, Limits};
+use touchstone::supervise::Stop;
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 use touchstone_executor::{
-    Abi, CodeFrom, Config, Error, Feature, Imports, Outcome as Ended, Result, Strategy, Support,
+    Abi, CodeFrom, Config, Error, Feature, Imports, Outcome as Ended, Strategy, Support,
 };
+
+/// Limits of a probe under all strategies, far above what any takes.
+const LIMITS: Limits = Limits { memory: 8 << 30, time: Duration::from_secs(300) };
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Question {
+    engine: String,
+    feature: Feature,
+}
+
+/// Probes a feature in a process started by a command that calls [`serve`], so that a crash of a
+/// runtime is a finding. `None` after Ctrl-C.
+pub fn probe_in_process(
+    engine: &dyn MeasuredEngine,
+    feature: Feature,
+    command: Command,
+    stop: &Stop,
+) -> Result<Option<Finding>> {
+    let question = Question { engine: engine.id().to_owned(), feature };
+    solo::ask(&question, command, LIMITS, stop, |(): ()| {})
+        .or_else(|refused| Ok(Some(finding(engine, feature, one(Outcome::Failed, refused.reason)))))
+}
+
+/// Serves as such a process.
+pub fn serve(engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
+    solo::serve("feature", |question: &Question, _: &mut dyn FnMut(())| {
+        let engine = crate::named(engines, &question.engine)?;
+        Ok(probe(&**engine, question.feature).context("a probe is no module")?)
+    })
+}
 
 /// Probes a feature on an engine. The finding is held if each supporting strategy returned the
 /// right answer twice, refused if the engine does not claim the feature, and failed if answer and
 /// claim differ.
-pub fn probe(engine: &dyn MeasuredEngine, probe: &Probe) -> Result<Finding, wat::Error> {
-    let wasm = wat::parse_str(probe.text)?;
-    let found = match GuestModule::new(probe.feature.name(), &wasm, HeapPages::default()) {
-        Ok(guest) => on(engine, probe, &guest),
-        Err(error) => refused_by_all(probe, &error.into()),
+pub fn probe(engine: &dyn MeasuredEngine, feature: Feature) -> Result<Finding, wat::Error> {
+    let wasm = wat::parse_str(text(feature))?;
+    let found = match GuestModule::new(feature.name(), &wasm, HeapPages::default()) {
+        Ok(guest) => on(engine, feature, &guest),
+        Err(error) => refused_by_all(feature, &error.into()),
     };
-    Ok(finding(engine, probe.feature, found))
+    Ok(finding(engine, feature, found))
 }
 
 /// Outcomes, and the reason.
@@ -49,13 +82,13 @@ fn finding(engine: &dyn MeasuredEngine, feature: Feature, (counts, evidence): Fo
 }
 
 /// The finding for a module that the harness refuses: right if the feature cannot be hosted.
-fn refused_by_all(probe: &Probe, error: &Error) -> Found {
-    let is_known = probe.feature.refusal().is_some_and(|why| error.to_string().contains(why));
+fn refused_by_all(feature: Feature, error: &Error) -> Found {
+    let is_known = feature.refusal().is_some_and(|why| error.to_string().contains(why));
     one(if is_known { Outcome::Refused } else { Outcome::Failed }, error.to_string())
 }
 
-fn on(engine: &dyn MeasuredEngine, probe: &Probe, guest: &GuestModule) -> Found {
-    let claims = engine.capabilities().features.has(probe.feature);
+fn on(engine: &dyn MeasuredEngine, feature: Feature, guest: &GuestModule) -> Found {
+    let claims = engine.capabilities().features.has(feature);
     let (mut counts, mut evidence, mut refusal) = (BTreeMap::new(), None, None);
     // The source of the code does not change what it does.
     let ways = Strategy::all().into_iter().filter(|way| way.code == CodeFrom::InProcess);

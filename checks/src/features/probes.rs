@@ -4,22 +4,10 @@
 use touchstone_executor::Feature;
 
 /// The result of every probe.
-pub const ANSWER: i32 = 42;
+pub(super) const ANSWER: i32 = 42;
 
-/// The module of a feature.
-#[derive(Debug, Clone, Copy)]
-pub struct Probe {
-    pub feature: Feature,
-    /// The module, as text.
-    pub text: &'static str,
-}
-
-/// One for each feature.
-pub fn probes() -> Vec<Probe> {
-    Feature::ALL.map(|feature| Probe { feature, text: text(feature) }).into()
-}
-
-fn text(feature: Feature) -> &'static str {
+/// The module of a feature, as text.
+pub(super) fn text(feature: Feature) -> &'static str {
     match feature {
         Feature::Vectors => {
             r#"(module (func (export "f") (result i32)
@@ -135,8 +123,8 @@ mod tests {
     /// A probe needs the feature that it stands for and no other one.
     #[test]
     fn each_probe_is_of_its_feature() {
-        for Probe { feature, text } in probes() {
-            let wasm = wat::parse_str(text).unwrap();
+        for feature in Feature::ALL {
+            let wasm = wat::parse_str(text(feature)).unwrap();
             match (ModuleInfo::read(&wasm), feature.refusal()) {
                 (Ok(info), None) => {
                     let needed: Vec<_> = info.features.iter().collect();

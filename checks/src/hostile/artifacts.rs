@@ -2,7 +2,7 @@
 //! before.
 
 use super::attack::Class;
-use super::bench::{Bench, Load, well_behaved};
+use super::bench::{Bench, PATIENT, well_behaved};
 use anyhow::{Context, Result, bail};
 use std::io::{Seek, Write};
 use touchstone::plan::Random;
@@ -27,7 +27,7 @@ pub(super) fn make(bench: &mut Bench<'_>) -> Result<()> {
     let code = artifact.code(bench.engine.id())?.context("an artifact without code")?;
     for (name, bytes) in tampered(bench, code.bytes(), &guest)? {
         write(code, &bytes)?;
-        let loaded = bench.engine.load(&guest, &artifact, strategy, &bench.config(Load::Patiently));
+        let loaded = bench.engine.load(&guest, &artifact, strategy, &bench.config(PATIENT));
         match loaded {
             Err(Error::BadArtifact { .. }) => {
                 bench.saw("refused: its file is not what was staged".to_owned());
@@ -38,7 +38,7 @@ pub(super) fn make(bench: &mut Bench<'_>) -> Result<()> {
         write(code, code.bytes())?;
     }
     for (name, guest, artifact) in foreign(bench, strategy)? {
-        match bench.engine.load(&guest, &artifact, strategy, &bench.config(Load::Patiently)) {
+        match bench.engine.load(&guest, &artifact, strategy, &bench.config(PATIENT)) {
             Err(Error::BadArtifact { .. }) => {
                 bench.saw("refused: it was made from something else".to_owned());
             }
@@ -46,7 +46,7 @@ pub(super) fn make(bench: &mut Bench<'_>) -> Result<()> {
             Ok(_) => bail!("{name} was loaded"),
         }
     }
-    let module = bench.engine.load(&guest, &artifact, strategy, &bench.config(Load::Patiently))?;
+    let module = bench.engine.load(&guest, &artifact, strategy, &bench.config(PATIENT))?;
     let mut instance = module.new_instance()?;
     bench.answers(&*module, &mut *instance).context("what was staged, put back")
 }
@@ -78,14 +78,12 @@ fn tampered(
     for _ in 0..FLIPPED {
         all.push(flipped(below(code.len()), below(8)));
     }
-    if let Some(bytes) = of_another_version(code, bench.engine.version()) {
-        all.push(("of another version".to_owned(), bytes));
-    }
-    if let Some(bytes) = for_another_processor(code) {
-        all.push(("for another processor".to_owned(), bytes));
-    }
+    let changed = of_another_version(code, bench.engine.version());
+    all.extend(changed.map(|bytes| ("of another version".to_owned(), bytes)));
+    let changed = for_another_processor(code);
+    all.extend(changed.map(|bytes| ("for another processor".to_owned(), bytes)));
     for other in bench.others.iter().filter(|other| other.id() != bench.engine.id()) {
-        let config = bench.config(Load::Patiently);
+        let config = bench.config(PATIENT);
         let Some(strategy) = Class::Plain.strategy(&**other, guest, CodeFrom::Precompiled) else {
             continue;
         };

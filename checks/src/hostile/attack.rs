@@ -17,7 +17,6 @@ pub struct Attack {
     pub(super) work: Work,
 }
 
-/// The actions of an attack.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
     /// Calls on the hostile guest.

@@ -1,7 +1,7 @@
 //! An engine under attack, with a well-behaved guest beside the hostile one.
 
 use super::attack::Class;
-use super::{Line, Order, Phase, guests};
+use super::{Line, Order, guests};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,16 +14,9 @@ use touchstone_executor::{
 };
 
 /// Deadline of endless calls.
-const BRIEF: Duration = Duration::from_millis(100);
+pub(super) const BRIEF: Duration = Duration::from_millis(100);
 /// Deadline that no call should reach.
-const PATIENT: Duration = Duration::from_secs(10);
-
-/// The deadline of a loaded guest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Load {
-    Briefly,
-    Patiently,
-}
+pub(super) const PATIENT: Duration = Duration::from_secs(10);
 
 /// An engine and a strategy under attack.
 pub(super) struct Bench<'a> {
@@ -44,11 +37,7 @@ pub(super) struct Bench<'a> {
 pub(super) struct Artifacts(BTreeMap<(String, &'static str), Artifact>);
 
 impl<'a> Bench<'a> {
-    pub(super) fn config(&self, load: Load) -> Config {
-        let deadline = match load {
-            Load::Briefly => BRIEF,
-            Load::Patiently => PATIENT,
-        };
+    pub(super) fn config(&self, deadline: Duration) -> Config {
         Config {
             deadline: self.has_deadline.then_some(deadline),
             max_log_level: 5,
@@ -87,16 +76,20 @@ impl<'a> Bench<'a> {
         guest: &GuestModule,
         strategy: Strategy,
     ) -> Result<Artifact, Error> {
-        self.tell(&Line::Phase(Phase::Compile));
-        let artifact = self.engine.compile(guest, strategy, &self.config(Load::Patiently));
-        self.tell(&Line::Phase(Phase::Other));
+        self.tell(&Line::Compiling(true));
+        let artifact = self.engine.compile(guest, strategy, &self.config(PATIENT));
+        self.tell(&Line::Compiling(false));
         artifact
     }
 
-    pub(super) fn load(&mut self, guest: &GuestModule, load: Load) -> Result<Box<dyn Module>> {
+    pub(super) fn load(
+        &mut self,
+        guest: &GuestModule,
+        deadline: Duration,
+    ) -> Result<Box<dyn Module>> {
         let strategy = self.strategy(guest)?;
         let artifact = self.compiled(guest, strategy)?;
-        Ok(self.engine.load(guest, &artifact, strategy, &self.config(load))?)
+        Ok(self.engine.load(guest, &artifact, strategy, &self.config(deadline))?)
     }
 
     /// Makes a call that shows a clean instance. Fails if its output is another one.
@@ -112,7 +105,6 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Notes the end of a hostile guest.
     pub(super) fn saw(&mut self, how: String) {
         self.seen.insert(how);
     }
@@ -148,7 +140,7 @@ pub(super) struct Neighbour {
 
 impl Neighbour {
     pub(super) fn new(bench: &mut Bench<'_>) -> Result<Self> {
-        let module = bench.load(&well_behaved()?, Load::Patiently)?;
+        let module = bench.load(&well_behaved()?, PATIENT)?;
         let instance = module.new_instance()?;
         Ok(Self { module, instance })
     }

@@ -1,6 +1,6 @@
 //! Hostile calls, each with its required end.
 
-use super::bench::{Bench, Load};
+use super::bench::{BRIEF, Bench, PATIENT};
 use super::guests;
 use anyhow::{Context, Result, bail};
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
@@ -9,7 +9,6 @@ use touchstone_executor::{Abi, Error, Outcome, TrapKind};
 /// Maximum size of the memory, 64 MiB.
 const MOST_PAGES: u32 = 1024;
 
-/// A hostile call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     export: &'static str,
@@ -20,9 +19,7 @@ pub(super) struct Call {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Must {
-    /// Deadline exceeded.
     Deadline,
-    /// Stack overflow.
     Stack,
     /// Refused result.
     BadResult,
@@ -103,8 +100,8 @@ pub(super) fn make(bench: &mut Bench<'_>, calls: &[Call]) -> Result<()> {
     let guest = guest()?;
     // Endless calls get a near deadline; all others must not meet one.
     let ended_by_deadline = calls.iter().all(|call| call.must == Must::Deadline);
-    let load = if ended_by_deadline { Load::Briefly } else { Load::Patiently };
-    let module = bench.load(&guest, load)?;
+    let deadline = if ended_by_deadline { BRIEF } else { PATIENT };
+    let module = bench.load(&guest, deadline)?;
     let mut instance = module.new_instance()?;
     for call in calls {
         let export = match module.export(call.export, call.abi) {

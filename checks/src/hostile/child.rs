@@ -1,7 +1,7 @@
 //! The child process that attacks one engine.
 
 use super::attack::{Class, Job, Work, jobs};
-use super::bench::{Artifacts, Bench, Load, Neighbour, well_behaved};
+use super::bench::{Artifacts, BRIEF, Bench, Neighbour, well_behaved};
 use super::{Ended, Line, Order, Verdict, artifacts, blob, calls, guests, large, malformed};
 use crate::named;
 use anyhow::{Context, Result, bail};
@@ -152,7 +152,7 @@ fn endless_start() -> Result<GuestModule> {
 /// Loads and calls a guest with an endless start function, which must end with an error or a trap.
 fn start(bench: &mut Bench<'_>) -> Result<()> {
     let guest = endless_start()?;
-    let ended = bench.load(&guest, Load::Briefly).and_then(|module| {
+    let ended = bench.load(&guest, BRIEF).and_then(|module| {
         let export = module.export("count", touchstone_executor::Abi::Plain)?;
         let mut instance = module.new_instance()?;
         Ok(instance.call(export, b"", &mut Vec::new())?)

@@ -12,7 +12,6 @@ pub struct Hostile {
     pub attacks: Vec<&'static str>,
     /// Names of engines in the order of the table.
     pub engines: Vec<String>,
-    /// Findings by attack and engine.
     pub findings: Vec<Finding>,
 }
 
@@ -29,7 +28,6 @@ pub struct Finding {
     pub cause: Option<String>,
 }
 
-/// The result of an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Verdict {
     /// Stopped within the host's process.
@@ -40,7 +38,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The stored outcome.
     const fn outcome(self) -> Outcome {
         match self {
             Self::Held => Outcome::Held,
@@ -79,7 +76,6 @@ impl Hostile {
         unexplained
     }
 
-    /// The records of these results.
     pub fn findings(&self) -> Vec<record::Finding> {
         let stored = |found: &Finding, strategy: Strategy| record::Finding {
             check: Check::Hostile,
@@ -99,7 +95,6 @@ impl Hostile {
         self.of(attack, engine).map(|finding| finding.verdict).max()
     }
 
-    /// Findings of an attack on an engine.
     pub fn of<'a>(&'a self, attack: &'a str, engine: &'a str) -> impl Iterator<Item = &'a Finding> {
         self.findings.iter().filter(move |found| found.attack == attack && found.engine == engine)
     }

@@ -25,7 +25,6 @@ pub(super) fn well() -> String {
     format!("(module (memory (export \"memory\") 1 1) {COUNT})")
 }
 
-/// A guest with an endless start function.
 pub(super) fn endless_start() -> String {
     format!(
         "(module (memory (export \"memory\") 1 1) {COUNT}

@@ -1,6 +1,6 @@
 //! Mutations of a valid guest: each is refused or runs harmlessly.
 
-use super::bench::{Bench, Load};
+use super::bench::{BRIEF, Bench};
 use super::guests;
 use anyhow::Result;
 use touchstone::plan::Random;
@@ -57,7 +57,7 @@ fn run(bench: &mut Bench<'_>, bytes: &[u8]) -> touchstone_executor::Result<()> {
     let guest = GuestModule::new("mutation", bytes, HeapPages::default())?;
     let Ok(strategy) = bench.strategy(&guest) else { return Ok(()) };
     let artifact = bench.compile(&guest, strategy)?;
-    let config = bench.config(Load::Briefly);
+    let config = bench.config(BRIEF);
     let module = bench.engine.load(&guest, &artifact, strategy, &config)?;
     let mut instance = module.new_instance()?;
     for (name, abi) in [("count", Abi::Plain), ("count_packed", Abi::Substrate)] {

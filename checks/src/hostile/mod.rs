@@ -55,7 +55,8 @@ enum Line {
         strategy: Strategy,
         unstoppable: bool,
     },
-    Phase(Phase),
+    /// Compiling, which no runtime can stop, begins or has ended.
+    Compiling(bool),
     End {
         job: usize,
         ended: Ended,
@@ -64,12 +65,4 @@ enum Line {
     Without {
         job: usize,
     },
-}
-
-/// The current action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Phase {
-    /// Compiling, which no runtime can stop.
-    Compile,
-    Other,
 }

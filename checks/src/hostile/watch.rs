@@ -1,7 +1,7 @@
 //! The parent of the attacking processes.
 
 use super::attack::{Job, attacks, jobs};
-use super::{Ended, Finding, Hostile, Line, Order, Phase, Verdict};
+use super::{Ended, Finding, Hostile, Line, Order, Verdict};
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,12 +12,10 @@ use touchstone_executor::Strategy;
 /// Limit between attacks: to start, to compile a harmless guest, to find a strategy.
 const BETWEEN: Duration = Duration::from_secs(120);
 
-/// Limits of an attacking process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Memory, bytes.
     pub memory: u64,
-    /// Longest unstoppable call.
     pub unstoppable: Duration,
     /// Longest compilation.
     pub compile: Duration,
@@ -110,7 +108,7 @@ impl<'a> Watch<'a> {
         let job = |number: usize| jobs.get(number).context("an attack that is not known");
         let mut current: Option<Current> = None;
         let mut began = false;
-        loop {
+        let (Current { job: at, strategy, .. }, verdict, how) = loop {
             let deadline = match &current {
                 Some(current) => current.deadline(self.limits.compile),
                 None => Instant::now() + BETWEEN,
@@ -131,9 +129,9 @@ impl<'a> Watch<'a> {
                     current = Some(Current::new(number, strategy, unstoppable, limit));
                     progress(job(number)?);
                 }
-                Heard::Message(Line::Phase(phase)) => {
+                Heard::Message(Line::Compiling(begins)) => {
                     if let Some(current) = &mut current {
-                        current.compiling = (phase == Phase::Compile).then(Instant::now);
+                        current.compiling = begins.then(Instant::now);
                     }
                 }
                 Heard::Message(Line::End { job: number, ended }) => {
@@ -147,7 +145,7 @@ impl<'a> Watch<'a> {
                         bail!("the process that attacks {engine} hangs between attacks");
                     };
                     let (verdict, how) = current.over(self.limits.compile);
-                    return self.ended(engine, jobs, &current, verdict, how);
+                    break (current, verdict, how);
                 }
                 Heard::Ended(death) => {
                     let Some(current) = current else {
@@ -156,28 +154,15 @@ impl<'a> Watch<'a> {
                         }
                         bail!("the process that attacks {engine} {death} between attacks");
                     };
-                    let how = format!("the process of the host {death}");
-                    return self.ended(engine, jobs, &current, Verdict::Failed, how);
+                    break (current, Verdict::Failed, format!("the process of the host {death}"));
                 }
             }
-        }
-    }
-
-    fn ended(
-        &mut self,
-        engine: &str,
-        jobs: &[Job],
-        Current { job, strategy, .. }: &Current,
-        verdict: Verdict,
-        how: String,
-    ) -> Result<Option<usize>> {
-        let ended = Ended { strategy: *strategy, verdict, how: vec![how] };
-        add(&mut self.found, &jobs[*job], engine, ended);
-        Ok(Some(*job))
+        };
+        add(&mut self.found, job(at)?, engine, Ended { strategy, verdict, how: vec![how] });
+        Ok(Some(at))
     }
 }
 
-/// The running attack.
 struct Current {
     job: usize,
     strategy: Strategy,

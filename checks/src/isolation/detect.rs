@@ -22,7 +22,6 @@ pub(super) enum Detected {
 /// A failure before there was a result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
-    /// The host's side failed.
     #[error("{0}")]
     Host(#[from] Error),
     /// A call did not do its planted work.
@@ -52,36 +51,11 @@ enum Seen {
     Trapped(TrapKind),
 }
 
-/// One order of two calls: makes the changing call with this index, and returns what the next call
-/// saw.
-type Way = for<'a> fn(&Detector<'a>, usize) -> Result<Seen, Problem>;
-
-/// All orders, with words that follow "after `<export>`".
-const WAYS: &[(&str, Way)] = &[
-    ("on the same instance", same),
-    ("on the same instance, three times", thrice),
-    ("on the same instance, without a finish", unfinished),
-    ("on the same instance, trimmed", trimmed),
-    ("on the same instance, handed to another thread", handed),
-    ("on another instance", other),
-    ("on another instance, while the first is in its call", meanwhile),
-    ("on a new instance, the first dropped within its call", dropped),
-    ("on another instance, on another thread", elsewhere),
-    (SWAPPED, swapped),
-];
-
 /// A way that needs swap space. As the last one, it hides no leak of another way.
 const SWAPPED: &str = "on the same instance, whose memory was swapped out before the reset,";
 
 /// Free swap space in bytes from which on memories are swapped out.
 const SPACE: u64 = 32 << 20;
-
-/// The most different orders, for long calls.
-const FEW_WAYS: &[(&str, Way)] = &[
-    ("on the same instance", same),
-    ("on another instance", other),
-    ("on another instance, on another thread", elsewhere),
-];
 
 /// Rounds of all changing calls in turn: strategies learn which pages calls write.
 const ROUNDS: usize = 24;
@@ -130,9 +104,8 @@ impl<'a> Detector<'a> {
         // A leak can keep the next call from its work, so a failed call alone proves nothing.
         let mut wrong: Option<Problem> = None;
         let unproven = past(self.unproven(), &mut wrong)?.flatten();
-        let ways = if self.kind.needs_deadline() { FEW_WAYS } else { WAYS };
-        for (words, way) in ways {
-            if *words == SWAPPED && !can_swap() {
+        for (words, is_for_long, way) in WAYS {
+            if self.kind.needs_deadline() && !is_for_long || *words == SWAPPED && !can_swap() {
                 continue;
             }
             for index in 0..self.spoils.len() {
@@ -345,82 +318,81 @@ fn differing(clean: &[u8], seen: &[u8]) -> String {
     )
 }
 
-fn same(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let instance = &mut *detector.instance()?;
-    detector.spoil(instance, index)?;
-    detector.look(instance)
-}
+/// One order of two calls: makes the changing call with this index, and returns what the next call
+/// saw.
+type Way = for<'a> fn(&Detector<'a>, usize) -> Result<Seen, Problem>;
 
-fn thrice(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let instance = &mut *detector.instance()?;
-    for _ in 0..3 {
+/// All orders, with words that follow "after `<export>`", and `true` for the most different ones,
+/// which long calls have.
+const WAYS: &[(&str, bool, Way)] = &[
+    ("on the same instance", true, |detector, index| {
+        let instance = &mut *detector.instance()?;
         detector.spoil(instance, index)?;
-    }
-    detector.look(instance)
-}
-
-fn unfinished(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let instance = &mut *detector.instance()?;
-    instance.prepare()?;
-    detector.spoil_prepared(instance, index)?;
-    detector.look(instance)
-}
-
-fn trimmed(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let instance = &mut *detector.instance()?;
-    detector.spoil(instance, index)?;
-    instance.trim()?;
-    detector.look(instance)
-}
-
-fn handed(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let mut instance = detector.instance()?;
-    detector.spoil(&mut *instance, index)?;
-    on_another_thread(move || detector.look(&mut *instance))
-}
-
-fn other(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let (one, two) = (&mut *detector.instance()?, &mut *detector.instance()?);
-    detector.spoil(one, index)?;
-    detector.look(two)
-}
-
-fn meanwhile(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let (one, two) = (&mut *detector.instance()?, &mut *detector.instance()?);
-    one.prepare()?;
-    detector.spoil_prepared(one, index)?;
-    let seen = detector.look(two);
-    one.finish()?;
-    seen
-}
-
-fn dropped(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let mut instance = detector.instance()?;
-    instance.prepare()?;
-    detector.spoil_prepared(&mut *instance, index)?;
-    drop(instance);
-    detector.look(&mut *detector.instance()?)
-}
-
-fn elsewhere(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    detector.spoil(&mut *detector.instance()?, index)?;
-    on_another_thread(|| detector.look(&mut *detector.instance()?))
-}
+        detector.look(instance)
+    }),
+    ("on the same instance, three times", false, |detector, index| {
+        let instance = &mut *detector.instance()?;
+        for _ in 0..3 {
+            detector.spoil(instance, index)?;
+        }
+        detector.look(instance)
+    }),
+    ("on the same instance, without a finish", false, |detector, index| {
+        let instance = &mut *detector.instance()?;
+        instance.prepare()?;
+        detector.spoil_prepared(instance, index)?;
+        detector.look(instance)
+    }),
+    ("on the same instance, trimmed", false, |detector, index| {
+        let instance = &mut *detector.instance()?;
+        detector.spoil(instance, index)?;
+        instance.trim()?;
+        detector.look(instance)
+    }),
+    ("on the same instance, handed to another thread", false, |detector, index| {
+        let mut instance = detector.instance()?;
+        detector.spoil(&mut *instance, index)?;
+        on_another_thread(move || detector.look(&mut *instance))
+    }),
+    ("on another instance", true, |detector, index| {
+        let (one, two) = (&mut *detector.instance()?, &mut *detector.instance()?);
+        detector.spoil(one, index)?;
+        detector.look(two)
+    }),
+    ("on another instance, while the first is in its call", false, |detector, index| {
+        let (one, two) = (&mut *detector.instance()?, &mut *detector.instance()?);
+        one.prepare()?;
+        detector.spoil_prepared(one, index)?;
+        let seen = detector.look(two);
+        one.finish()?;
+        seen
+    }),
+    ("on a new instance, the first dropped within its call", false, |detector, index| {
+        let mut instance = detector.instance()?;
+        instance.prepare()?;
+        detector.spoil_prepared(&mut *instance, index)?;
+        drop(instance);
+        detector.look(&mut *detector.instance()?)
+    }),
+    ("on another instance, on another thread", true, |detector, index| {
+        detector.spoil(&mut *detector.instance()?, index)?;
+        on_another_thread(|| detector.look(&mut *detector.instance()?))
+    }),
+    (SWAPPED, false, |detector, index| {
+        let instance = &mut *detector.instance()?;
+        instance.prepare()?;
+        detector.spoil_prepared(instance, index)?;
+        let pages = instance.memory().map_or(Ok(0), swap_out);
+        let pages = pages.map_err(|error| Problem::Wrong(format!("cannot swap out: {error}")))?;
+        detector.swapped.fetch_add(pages, Ordering::Relaxed);
+        instance.finish()?;
+        detector.look(instance)
+    }),
+];
 
 /// `true` if the machine has swap space for the memory of a guest.
 pub(super) fn can_swap() -> bool {
     swap_space() >= SPACE
-}
-
-fn swapped(detector: &Detector<'_>, index: usize) -> Result<Seen, Problem> {
-    let instance = &mut *detector.instance()?;
-    instance.prepare()?;
-    detector.spoil_prepared(instance, index)?;
-    let pages = instance.memory().map_or(Ok(0), swap_out);
-    let pages = pages.map_err(|error| Problem::Wrong(format!("cannot swap out: {error}")))?;
-    detector.swapped.fetch_add(pages, Ordering::Relaxed);
-    instance.finish()?;
-    detector.look(instance)
 }
 
 fn on_another_thread(look: impl FnOnce() -> Result<Seen, Problem> + Send) -> Result<Seen, Problem> {

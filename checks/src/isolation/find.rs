@@ -5,6 +5,7 @@ use super::kinds::Ends;
 use super::{EngineFound, Isolation, KINDS, Kind, Other, Row, Verdict};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::Guests;
@@ -18,6 +19,10 @@ use touchstone_executor::{
 
 /// Deadline of calls that must be stopped.
 const DEADLINE: Duration = Duration::from_millis(10);
+
+/// Artifacts of one engine, shared by strategies: by their class, the guest, and checks of the end
+/// and of the fuel within the code.
+type Artifacts = HashMap<(&'static str, [u8; 32], bool, bool), Artifact>;
 
 pub struct Job {
     engine: Arc<dyn MeasuredEngine>,
@@ -138,7 +143,13 @@ fn cell(
         imports: Imports::Trap,
         ..Config::default()
     };
-    let loaded = artifacts.get(&**engine, guest, *strategy, &config).and_then(|artifact| {
+    let class = engine.artifact_class(*strategy);
+    let key = (class, guest.sha256(), config.is_interruptible(), config.metered);
+    let artifact = match artifacts.entry(key) {
+        Entry::Occupied(known) => Ok(known.into_mut()),
+        Entry::Vacant(new) => engine.compile(guest, *strategy, &config).map(|own| new.insert(own)),
+    };
+    let loaded = artifact.and_then(|artifact| {
         let mut module = engine.load(guest, artifact, *strategy, &config)?;
         module.probe()?;
         Ok(module)
@@ -197,37 +208,5 @@ fn words(error: &Error) -> String {
     match error {
         Error::Unsupported { reason, .. } => reason.clone(),
         other => other.to_string(),
-    }
-}
-
-/// Artifacts of one engine, shared by strategies.
-#[derive(Default)]
-struct Artifacts(Vec<(&'static str, [u8; 32], Checked, Artifact)>);
-
-/// Checks within the code: of its end, and of its fuel.
-type Checked = (bool, bool);
-
-impl Artifacts {
-    fn get(
-        &mut self,
-        engine: &dyn MeasuredEngine,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<&Artifact, Error> {
-        let class = engine.artifact_class(strategy);
-        let checked = (config.is_interruptible(), config.metered);
-        let known = self.0.iter().position(|(known, sha256, own, _)| {
-            (*known, *sha256, *own) == (class, guest.sha256(), checked)
-        });
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let artifact = engine.compile(guest, strategy, config)?;
-                self.0.push((class, guest.sha256(), checked, artifact));
-                self.0.len() - 1
-            }
-        };
-        Ok(&self.0[at].3)
     }
 }

@@ -18,7 +18,6 @@ pub struct Isolation {
     pub swapped: Option<u64>,
 }
 
-/// Results on one engine.
 #[derive(Debug, Clone)]
 pub struct EngineFound {
     pub engine: String,
@@ -36,7 +35,6 @@ pub struct Row {
     pub others: BTreeMap<String, Other>,
 }
 
-/// A result that is not clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Other {
     pub verdict: Verdict,
@@ -91,6 +89,7 @@ impl Verdict {
 impl Row {
     fn finding(&self, kind: &Kind, engine: &EngineFound, strategy: Strategy) -> Finding {
         let checks = self.checks.get(&kind.name).copied().unwrap_or_default();
+        let other = self.others.get(&kind.name);
         let (outcome, count) = match self.verdict(&kind.name) {
             Verdict::Clean => (Outcome::Held, checks),
             Verdict::Unproven => (Outcome::Unproven, checks),
@@ -104,17 +103,11 @@ impl Row {
             engine: engine.engine.clone(),
             strategy: Some(strategy),
             counts: BTreeMap::from([(outcome, count)]),
-            cause: self.others.get(&kind.name).and_then(|own| own.cause.clone()),
-            evidence: self
-                .others
-                .get(&kind.name)
-                .map(|own| own.reason.clone())
-                .into_iter()
-                .collect(),
+            cause: other.and_then(|own| own.cause.clone()),
+            evidence: other.map(|own| own.reason.clone()).into_iter().collect(),
         }
     }
 
-    /// The verdict on a kind.
     pub fn verdict(&self, kind: &str) -> Verdict {
         self.others.get(kind).map_or(Verdict::Clean, |other| other.verdict)
     }
@@ -142,11 +135,8 @@ impl Row {
 #[derive(Debug, Clone)]
 pub struct Reason<'a> {
     pub reason: &'a str,
-    /// The known cause.
     pub cause: Option<&'a str>,
-    /// Kinds with this reason.
     pub kinds: IndexSet<&'a str>,
-    /// Executors with this reason.
     pub executors: IndexSet<String>,
 }
 
@@ -221,7 +211,6 @@ impl Isolation {
         findings
     }
 
-    /// The kinds by group.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let groups = self.kinds.chunk_by(|one, next| one.group == next.group);
         groups.map(|kinds| Group { name: &kinds[0].group, kinds: kinds.to_vec() }).collect()

@@ -34,7 +34,6 @@ pub struct Kind {
     /// The observing call, which changes nothing lasting.
     pub observe: Act,
     clean: Clean,
-    /// Calls that change the state.
     pub spoils: Vec<Spoil>,
     /// `true` if a second call on a used instance can see a change. Calls can never see old stack
     /// frames, or how much stack was used.
@@ -46,7 +45,6 @@ fn yes() -> bool {
     true
 }
 
-/// A call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "WrittenAct")]
 pub struct Act {
@@ -92,7 +90,6 @@ impl TryFrom<BTreeMap<Ends, Act>> for Spoil {
     }
 }
 
-/// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Ends {
     #[serde(rename = "returns")]

@@ -47,9 +47,10 @@ impl Job {
 }
 
 impl Scenario {
-    /// Checks the records after an incident: each finished cell is in the file once and complete,
-    /// and a resumed run measures the rest and no more.
+    /// Ends a round with a check of the records: each finished cell is in the file once and
+    /// complete, and a resumed run measures the rest and no more.
     pub(super) fn look_after(&mut self, place: &Place<'_>, job: &Job, told: &Told) -> Result<()> {
+        self.rounds += 1;
         let all = job.names()?;
         let broken_off = kept(&job.records)?;
         self.finished += told.finished.len();

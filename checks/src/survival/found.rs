@@ -14,7 +14,6 @@ pub struct Survival {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scenario {
     pub name: String,
-    /// Number of repetitions.
     pub rounds: usize,
     /// Cells that were reported finished, by the runs and the resumed runs.
     pub finished: usize,
@@ -58,12 +57,10 @@ impl Scenario {
 }
 
 impl Survival {
-    /// Everything as it is stored.
     pub fn findings(&self) -> Vec<Finding> {
         self.scenarios.iter().map(Scenario::finding).collect()
     }
 
-    /// `true` if every scenario held.
     pub fn held(&self) -> bool {
         self.scenarios.iter().all(Scenario::held)
     }

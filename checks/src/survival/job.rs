@@ -33,7 +33,6 @@ const CASE: &str = "[case]\nname = \"nothing\"\nguests = [\"core-runtime\"]\n\
 /// The work of a process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
-    /// Folder of the case.
     pub(super) folder: PathBuf,
     pub(super) records: PathBuf,
     /// Resume the last run.
@@ -43,7 +42,6 @@ pub struct Job {
     pub(super) is_worker: bool,
     /// Time limit of a cell in a worker.
     pub(super) limit: Duration,
-    /// Mishaps by cell.
     pub(super) mishaps: Vec<(CellKey, Mishap)>,
     pub(super) room: Option<u64>,
 }
@@ -185,7 +183,6 @@ fn budget() -> Budget {
     }
 }
 
-/// The name of a cell in a process.
 pub(super) fn name(cell: &CellKey, process: u32) -> String {
     format!("{} in process {process}", cell.name(None))
 }

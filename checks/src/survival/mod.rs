@@ -5,7 +5,6 @@
 mod check;
 mod found;
 mod job;
-mod kills;
 mod place;
 mod scenarios;
 
@@ -23,7 +22,6 @@ pub const ROUNDS: usize = 100;
 /// Default seed of the random moments.
 pub const SEED: u64 = 1;
 
-/// Settings of the check.
 pub struct Plan<'a> {
     pub rounds: usize,
     pub seed: u64,
@@ -38,11 +36,11 @@ pub struct Plan<'a> {
 type Happen = fn(&mut Place<'_>) -> Result<Scenario>;
 
 const LOOKS: [(&str, Happen); 13] = [
-    ("SIGKILL", |place| kills::rounds(place, Signal::SIGKILL, false)),
-    ("SIGTERM", |place| kills::rounds(place, Signal::SIGTERM, false)),
-    ("SIGINT", |place| kills::rounds(place, Signal::SIGINT, false)),
-    ("SIGKILL, with workers", |place| kills::rounds(place, Signal::SIGKILL, true)),
-    ("SIGTERM, with workers", |place| kills::rounds(place, Signal::SIGTERM, true)),
+    ("SIGKILL", |place| scenarios::signalled(place, Signal::SIGKILL, false)),
+    ("SIGTERM", |place| scenarios::signalled(place, Signal::SIGTERM, false)),
+    ("SIGINT", |place| scenarios::signalled(place, Signal::SIGINT, false)),
+    ("SIGKILL, with workers", |place| scenarios::signalled(place, Signal::SIGKILL, true)),
+    ("SIGTERM, with workers", |place| scenarios::signalled(place, Signal::SIGTERM, true)),
     ("a record cut off", scenarios::cut),
     ("a full disk", scenarios::full_disk),
     ("a folder that cannot be written", scenarios::no_folder),
@@ -53,12 +51,10 @@ const LOOKS: [(&str, Happen); 13] = [
     ("a backend that crashes in every cell, in workers", scenarios::always_crashes),
 ];
 
-/// The names of all scenarios.
 pub fn names() -> Vec<String> {
     LOOKS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// Runs the scenarios that `wanted` selects.
 pub fn check(plan: &Plan<'_>, wanted: impl Fn(&str) -> bool) -> Result<Survival> {
     let mut place = Place::new(plan)?;
     let mut scenarios = Vec::new();

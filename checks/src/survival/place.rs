@@ -2,11 +2,11 @@
 
 use super::Plan;
 use super::job::{Job, Said, write_case};
+use crate::content;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -18,21 +18,17 @@ use touchstone_executor::adapter::Scratch;
 const SILENCE: Duration = Duration::from_secs(120);
 
 pub(super) struct Place<'a> {
-    plan: &'a Plan<'a>,
+    pub(super) plan: &'a Plan<'a>,
     folder: Scratch,
     files: usize,
     random: Random,
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn new(plan_of: &'a Plan<'a>) -> Result<Self> {
+    pub(super) fn new(plan: &'a Plan<'a>) -> Result<Self> {
         let folder = Scratch::new()?;
         write_case(folder.path())?;
-        Ok(Self { plan: plan_of, folder, files: 0, random: Random::new(plan_of.seed) })
-    }
-
-    pub(super) fn rounds(&self) -> usize {
-        self.plan.rounds
+        Ok(Self { plan, folder, files: 0, random: Random::new(plan.seed) })
     }
 
     pub(super) fn random(&mut self, end: u64) -> u64 {
@@ -73,7 +69,6 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Messages of a run.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) finished: Vec<String>,
@@ -127,12 +122,4 @@ impl Running {
             }
         }
     }
-}
-
-fn content(file: &mut File) -> Result<String> {
-    let mut bytes = Vec::new();
-    file.rewind()
-        .and_then(|()| file.read_to_end(&mut bytes))
-        .context("cannot read the output of a run")?;
-    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }

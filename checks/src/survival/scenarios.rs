@@ -1,12 +1,14 @@
-//! Other incidents.
+//! The incidents.
 
 use super::Scenario;
 use super::check::kept;
 use super::job::{Job, Mishap, PROCESSES, name};
 use super::place::Place;
 use anyhow::{Context, Result};
+use nix::sys::signal::Signal;
+use regex::{Captures, Regex};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use touchstone::record::{CellKey, Line, Status, load, worst};
 use touchstone::supervise::Death;
 
@@ -19,10 +21,49 @@ const LONGEST: u64 = 64;
 /// Longer than any error message and shorter than the records of a run, bytes.
 const COMPLAINT: u64 = 1024;
 
+/// Sends a signal to each run at a random moment.
+pub(super) fn signalled(place: &mut Place<'_>, signal: Signal, workers: bool) -> Result<Scenario> {
+    let mut scenario = Scenario::default();
+    let code = 128 + signal as i32;
+    let whole = undisturbed(place, workers)?;
+    for _ in 0..place.plan.rounds {
+        let job = Job { workers, ..place.job() };
+        let moment = place.random(whole.as_micros() as u64);
+        let mut running = place.start(&job)?;
+        running.has_begun()?;
+        std::thread::sleep(Duration::from_micros(moment));
+        running.signal(signal)?;
+        let ran = running.ends()?;
+        // The run may have ended before.
+        let ended = ran.death.is_success()
+            || match signal {
+                Signal::SIGKILL => ran.death == Death::Signal(signal.to_string()),
+                _ => ran.death == Death::Exit(code),
+            };
+        scenario.expect(ended, || format!("after {signal} it {}", ran.death));
+        // This writes, which proves that the file has no other holder.
+        scenario.look_after(place, &job, &ran.told)?;
+    }
+    if signal != Signal::SIGKILL {
+        scenario.said = format!("exit code {code}");
+    }
+    Ok(scenario)
+}
+
+/// Duration of a run without a signal, from its first cell.
+fn undisturbed(place: &mut Place<'_>, workers: bool) -> Result<Duration> {
+    let job = Job { workers, ..place.job() };
+    let mut running = place.start(&job)?;
+    running.has_begun()?;
+    let started = Instant::now();
+    running.ends()?;
+    Ok(started.elapsed())
+}
+
 /// A crash of the machine: the last line is cut off, or zero bytes replace its end.
 pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
-    for round in 0..place.rounds().min(FEW) {
+    for round in 0..place.plan.rounds.min(FEW) {
         let job = place.job();
         let ran = place.run(&job)?;
         let mut bytes = std::fs::read(&job.records).context("cannot read records back")?;
@@ -35,7 +76,6 @@ pub(super) fn cut(place: &mut Place<'_>) -> Result<Scenario> {
         let mut told = ran.told;
         // The cut record is not promised: its bytes were removed from outside.
         told.finished.pop();
-        scenario.rounds += 1;
         scenario.look_after(place, &job, &told)?;
     }
     Ok(scenario)
@@ -48,7 +88,7 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
     place.run(&whole)?;
     let length =
         std::fs::metadata(&whole.records).context("cannot read the size of the records")?.len();
-    for _ in 0..place.rounds().min(FEW) {
+    for _ in 0..place.plan.rounds.min(FEW) {
         // The limit also holds for the file of standard error. Another run may write fewer bytes,
         // because times have fewer digits.
         let room = COMPLAINT + place.random((length * 9 / 10).saturating_sub(COMPLAINT));
@@ -56,7 +96,6 @@ pub(super) fn full_disk(place: &mut Place<'_>) -> Result<Scenario> {
         let ran = place.run(&job)?;
         scenario.expect(ran.death == Death::Exit(2), || format!("without room it {}", ran.death));
         scenario.tells(&ran.complaint, "cannot append to", place);
-        scenario.rounds += 1;
         scenario.look_after(place, &job, &ran.told)?;
     }
     let full = Path::new("/dev/full");
@@ -95,7 +134,7 @@ pub(super) fn no_folder(place: &mut Place<'_>) -> Result<Scenario> {
 /// continues.
 pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
-    for round in 0..place.rounds().min(FEW) {
+    for round in 0..place.plan.rounds.min(FEW) {
         let mut first = place.job();
         // A hanging cell keeps the first run busy.
         let hangs = first.cells()?[round].clone();
@@ -111,9 +150,8 @@ pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Scenario> {
             format!("the second was not told who holds the file: {}", ran.complaint)
         });
         scenario.tells(&ran.complaint, "is writing", place);
-        running.signal(nix::sys::signal::Signal::SIGKILL)?;
+        running.signal(Signal::SIGKILL)?;
         let ran = running.ends()?;
-        scenario.rounds += 1;
         scenario.look_after(place, &first, &ran.told)?;
     }
     Ok(scenario)
@@ -123,7 +161,7 @@ pub(super) fn two_runs(place: &mut Place<'_>) -> Result<Scenario> {
 pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
     let mut scenario = Scenario::default();
     let ahead = "2999-12-31T23:59:59Z";
-    for _ in 0..place.rounds().min(FEW) {
+    for _ in 0..place.plan.rounds.min(FEW) {
         let job = place.job();
         let finished = place.run(&job)?.told.finished;
         let left = 1 + place.random(finished.len() as u64 - 1) as usize;
@@ -139,7 +177,6 @@ pub(super) fn clock(place: &mut Place<'_>) -> Result<Scenario> {
         }
         std::fs::write(&job.records, early).context("cannot write the records")?;
         let told = super::place::Told { finished: finished[..left].to_vec(), ..Default::default() };
-        scenario.rounds += 1;
         scenario.look_after(place, &job, &told)?;
 
         // A complete second run under the right clock.
@@ -203,7 +240,6 @@ pub(super) fn always_crashes(place: &mut Place<'_>) -> Result<Scenario> {
     let words = "the process that ran it was killed by SIGABRT";
     scenario.failed_alone(&job, &|cell| cell.engine == "first", words)?;
     scenario.said = words.to_owned();
-    scenario.rounds += 1;
     scenario.look_after(place, &job, &ran.told)?;
     Ok(scenario)
 }
@@ -229,7 +265,6 @@ fn takes_its_cell_down(
     });
     let reason = format!("the process that ran it {words}");
     scenario.failed_alone(&job, &|other| *other == cell, &reason)?;
-    scenario.rounds += 1;
     // A resumed run repeats the failed cell, which now succeeds.
     scenario.look_after(place, &job, &ran.told)
 }
@@ -266,13 +301,10 @@ impl Scenario {
 
 fn anonymous(complaint: &str, folder: &str) -> String {
     let text = complaint.replace(folder, "…").replace("error: ", "");
-    let numbers = regex::Regex::new("process [0-9]+|run-[0-9]+/").ok();
-    match numbers {
-        Some(numbers) => numbers
-            .replace_all(&text, |found: &regex::Captures<'_>| {
-                if found[0].starts_with("run") { String::new() } else { "process N".to_owned() }
-            })
-            .into_owned(),
-        None => text,
-    }
+    let Ok(numbers) = Regex::new("process [0-9]+|run-[0-9]+/") else { return text };
+    let without = |found: &Captures<'_>| match found[0].starts_with("run") {
+        true => String::new(),
+        false => "process N".to_owned(),
+    };
+    numbers.replace_all(&text, without).into_owned()
 }

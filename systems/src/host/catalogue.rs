@@ -19,7 +19,6 @@ pub trait Load: Send + Sync {
     fn check(&self, name: &str, wasm: &[u8]) -> anyhow::Result<()>;
 }
 
-/// A guest that can be called.
 pub struct Guest {
     pub guest: GuestModule,
     pub module: Arc<dyn Module>,
@@ -44,7 +43,6 @@ enum Which {
 
 type Slot = OnceLock<Result<Arc<Loaded>, Failed>>;
 
-/// A guest that could not be loaded.
 struct Failed {
     refusal: Refusal,
     when: Instant,
@@ -56,15 +54,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Receives the name of an unusable file and the reason.
 pub type Tell = Box<dyn Fn(&str, &str) + Send + Sync>;
 
-/// Files that are not checked yet.
 struct Checks {
     tell: Tell,
-    left: Mutex<Vec<Kind>>,
-}
-
-enum Kind {
-    Codec(Arc<str>),
-    Contract(Arc<str>),
+    left: Mutex<Vec<Which>>,
 }
 
 /// Short names of codecs in requests.
@@ -90,8 +82,9 @@ impl Catalogue {
             tell(&text::name(&name), &text::line(&reason));
         }
         // Taken from the end.
-        let contracts = self.contracts.names().into_iter().rev().map(Kind::Contract);
-        let codecs = self.codecs.names().into_iter().rev().map(Kind::Codec);
+        let contracts = self.contracts.names().into_iter().rev();
+        let contracts = contracts.map(|name| Which::Contract(name, None));
+        let codecs = self.codecs.names().into_iter().rev().map(Which::Codec);
         let left = Mutex::new(contracts.chain(codecs).collect());
         self.checks = Some(Checks { tell, left });
         self
@@ -103,8 +96,8 @@ impl Catalogue {
         let next = left.lock().pop();
         let Some(next) = next else { return false };
         let (files, name) = match &next {
-            Kind::Codec(name) => (&self.codecs, name),
-            Kind::Contract(name) => (&self.contracts, name),
+            Which::Codec(name) => (&self.codecs, name),
+            Which::Contract(name, _) => (&self.contracts, name),
         };
         if let Some(found) = files.find(name)
             && let Err(error) = files.read(&found).and_then(|wasm| self.loader.check(name, &wasm))
@@ -114,7 +107,6 @@ impl Catalogue {
         true
     }
 
-    /// `true` if there are unchecked files.
     pub(super) fn has_unchecked(&self) -> bool {
         self.checks.as_ref().is_some_and(|checks| !checks.left.lock().is_empty())
     }
@@ -159,16 +151,11 @@ impl Catalogue {
         target: Option<&Found>,
     ) -> Result<Arc<Loaded>, Refusal> {
         let version = [found.version, target.map_or(Version::default(), |target| target.version)];
+        let is_stale =
+            |slot: &Slot| matches!(slot.get(), Some(Err(it)) if it.when.elapsed() > RETRY);
+        let (slot, let_go) = self.cache.lock().get(which, version, is_stale);
         // Dropped without the lock.
-        let (mut slot, let_go) = self.cache.lock().get(which, version);
         drop(let_go);
-        if matches!(slot.get(), Some(Err(failed)) if failed.when.elapsed() > RETRY) {
-            let let_go = self.cache.lock().forget(which, &slot);
-            drop(let_go);
-            let (again, let_go) = self.cache.lock().get(which, version);
-            drop(let_go);
-            slot = again;
-        }
         let mut bytes = None;
         let loaded = slot.get_or_init(|| match self.load(files, found, target) {
             Ok((loaded, size)) => {

@@ -1,16 +1,18 @@
 //! Requests and answers of HTTP.
 
 use super::connections::Turn;
-use super::format::wants_json;
 use super::pool::{Ask, Pool};
-use super::worker::{Call, Output};
+use super::worker::{Call, Output, TEXT};
 use super::{Catalogue, Refusal};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
+
+const JSON: &str = "application/json";
+const PLAIN: &str = "text/plain";
 
 /// Limits of requests.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +26,6 @@ pub struct Limits {
     pub time: Duration,
     /// Open connections. A further one replaces one whose client keeps the host waiting.
     pub connections: u32,
-    /// Calls waiting for a thread.
     pub waiting: usize,
     pub threads: usize,
 }
@@ -38,14 +39,11 @@ pub(super) struct Service {
 type Answer = Response<Full<Bytes>>;
 
 impl Service {
-    /// The answer to a request.
     pub(super) async fn answer(&self, request: Request<Incoming>, turn: &Turn) -> Answer {
         let result = self.result(request, turn).await;
         turn.is_the_clients();
         match result {
-            Ok(Output::Text(text)) => response(StatusCode::OK, "text/plain; charset=utf-8", text),
-            Ok(Output::Json(json)) => response(StatusCode::OK, "application/json", json),
-            Ok(Output::Bytes(bytes)) => response(StatusCode::OK, "application/octet-stream", bytes),
+            Ok(Output(content, bytes)) => response(StatusCode::OK, content, bytes),
             Err(refusal) => refused(&refusal),
         }
     }
@@ -126,7 +124,7 @@ fn refused(refusal: &Refusal) -> Answer {
     let status = StatusCode::from_u16(refusal.status());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let text = format!("{refusal}\n");
-    let mut response = response(status, "text/plain; charset=utf-8", text.into());
+    let mut response = response(status, TEXT, text.into());
     let headers = response.headers_mut();
     match refusal {
         Refusal::Method(_) => {
@@ -139,4 +137,55 @@ fn refused(refusal: &Refusal) -> Answer {
         _ => {}
     }
     response
+}
+
+/// `true` for JSON results: `Accept` prefers JSON to plain text, or names neither and the body is
+/// JSON.
+fn wants_json(headers: &HeaderMap) -> bool {
+    match [JSON, PLAIN].map(|wanted| quality(headers, wanted)) {
+        [None, None] => ranges(headers, CONTENT_TYPE).any(|(range, _)| range == JSON),
+        [json, text] => json.unwrap_or(0.0) > text.unwrap_or(0.0),
+    }
+}
+
+fn quality(headers: &HeaderMap, wanted: &str) -> Option<f32> {
+    let named = ranges(headers, ACCEPT).filter(|(range, _)| range == wanted);
+    named.map(|(_, quality)| quality).reduce(f32::max)
+}
+
+/// The media types of a header with their qualities. A header that is no text names none.
+fn ranges(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = (String, f32)> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let quality = parts.find_map(|part| part.strip_prefix("q="));
+        (name, quality.map_or(1.0, |quality| quality.parse().unwrap_or(0.0)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_what_asks_for_it() {
+        for (accept, content, expected) in [
+            (None, None, false),
+            (Some("*/*"), Some("application/x-www-form-urlencoded"), false),
+            (Some("application/json"), None, true),
+            (Some("text/html, Application/JSON;q=0.9, */*;q=0.1"), None, true),
+            (Some("text/plain, application/json;q=0.5"), None, false),
+            (Some("text/plain"), Some("application/json"), false),
+            (Some("application/json;q=0"), Some("application/json"), false),
+            (Some("*/*"), Some("application/json; charset=utf-8"), true),
+            (None, Some("application/json"), true),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [(ACCEPT, accept), (CONTENT_TYPE, content)] {
+                headers.extend(value.map(|value| (name, value.parse().unwrap())));
+            }
+            assert_eq!(wants_json(&headers), expected, "{accept:?} {content:?}");
+        }
+    }
 }

@@ -20,7 +20,6 @@ pub(super) struct Loaded {
     idle: Mutex<Vec<Idle>>,
 }
 
-/// A callable function.
 #[derive(Debug, Clone)]
 pub(super) struct Function {
     pub(super) export: ExportId,

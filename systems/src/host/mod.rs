@@ -17,7 +17,6 @@ mod cache;
 mod catalogue;
 mod connections;
 mod files;
-mod format;
 mod http;
 mod loaded;
 mod patient;

@@ -74,7 +74,8 @@ impl Pool {
         let pool = Self { queue: Arc::default(), most };
         for index in 0..threads {
             let queue = Arc::clone(&pool.queue);
-            let worker = Worker::new(Arc::clone(catalogue), conduct, index, most_bytes);
+            let catalogue = Arc::clone(catalogue);
+            let worker = Worker { catalogue, conduct, thread: index, most_bytes, calls: 0 };
             std::thread::Builder::new()
                 .name(format!("calls-{index}"))
                 .spawn(move || serve(&queue, worker))
@@ -108,7 +109,7 @@ impl Drop for Pool {
 
 fn serve(queue: &Queue, mut worker: Worker) {
     let panicked = || Refusal::Failed("a thread that makes calls panicked".to_owned());
-    let catalogue = worker.catalogue();
+    let catalogue = Arc::clone(&worker.catalogue);
     loop {
         // A panic while checking a file ends no thread.
         let taken = catch_unwind(AssertUnwindSafe(|| queue.take(&catalogue)));

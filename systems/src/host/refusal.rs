@@ -20,22 +20,13 @@ pub(super) enum Refusal {
     #[error("the method {0} is not supported; list functions with GET, call them with POST")]
     Method(String),
     #[error("the header {header} is missing; there are: {known}")]
-    Missing {
-        header: &'static str,
-        /// Known names.
-        known: String,
-    },
+    Missing { header: &'static str, known: String },
     #[error("the header {0} is no text in UTF-8")]
     NoText(&'static str),
     #[error("the header {0} was sent more than once; send it once")]
     Repeated(&'static str),
     #[error("there is no {kind} '{name}'{}", near(.similar))]
-    Unknown {
-        kind: &'static str,
-        name: String,
-        /// Similar names.
-        similar: Vec<String>,
-    },
+    Unknown { kind: &'static str, name: String, similar: Vec<String> },
     /// The contract cannot be loaded, or not with this target.
     #[error("cannot load {name}: {reason}")]
     Unusable { name: String, reason: String },

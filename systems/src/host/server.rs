@@ -41,7 +41,6 @@ pub struct Server {
 /// The signal that ended a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// SIGTERM.
     Terminated,
     /// SIGINT, as by Ctrl-C.
     Interrupted,

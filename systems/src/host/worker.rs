@@ -12,7 +12,6 @@ use touchstone_executor::{Error, ExportId, Outcome, Trap, TrapKind};
 pub(super) struct Call {
     pub(super) contract: String,
     pub(super) function: String,
-    /// The codec of the body.
     pub(super) codec: Option<String>,
     /// Provider of the contract's imports.
     pub(super) target: Option<String>,
@@ -21,15 +20,10 @@ pub(super) struct Call {
     pub(super) json: bool,
 }
 
-/// The answer of a thread.
-pub(super) enum Output {
-    /// Results or functions as text.
-    Text(Bytes),
-    /// Results in JSON.
-    Json(Bytes),
-    /// Bytes of the results.
-    Bytes(Bytes),
-}
+/// The answer of a thread, and its media type.
+pub(super) struct Output(pub(super) &'static str, pub(super) Bytes);
+
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// State of the instance before a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,37 +50,23 @@ const STALL_EVERY: u64 = 200;
 const TO_JSON: &str = "to-json";
 
 pub(super) struct Worker {
-    catalogue: Arc<Catalogue>,
-    conduct: Conduct,
-    thread: usize,
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) conduct: Conduct,
+    pub(super) thread: usize,
     /// Longest answer, bytes.
-    most_bytes: usize,
-    calls: u64,
+    pub(super) most_bytes: usize,
+    pub(super) calls: u64,
 }
 
 impl Worker {
-    pub(super) fn new(
-        catalogue: Arc<Catalogue>,
-        conduct: Conduct,
-        thread: usize,
-        most_bytes: usize,
-    ) -> Self {
-        Self { catalogue, conduct, thread, most_bytes, calls: 0 }
-    }
-
-    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
-        Arc::clone(&self.catalogue)
-    }
-
     pub(super) fn answer(&mut self, ask: &Ask) -> Result<Output, Refusal> {
         let output = match ask {
             Ask::List(contract) => {
-                Output::Text(self.catalogue.contract(contract, None)?.listing.clone())
+                Output(TEXT, self.catalogue.contract(contract, None)?.listing.clone())
             }
             Ask::Call(call) => self.call(call)?,
         };
-        let (Output::Text(bytes) | Output::Json(bytes) | Output::Bytes(bytes)) = &output;
-        if bytes.len() > self.most_bytes {
+        if output.1.len() > self.most_bytes {
             return Err(Refusal::TooMuch(self.most_bytes));
         }
         Ok(output)
@@ -101,19 +81,18 @@ impl Worker {
         let function = contract.function(&call.function)?;
         let Some(ty) = &function.ty else {
             let output = self.run(&contract, function.export, &call.body)?;
-            return Ok(Output::Bytes(output.into()));
+            return Ok(Output("application/octet-stream", output.into()));
         };
         let json = self.json(call)?;
         let input = values::arguments(&json, ty)?;
         let output = self.run(&contract, function.export, &input)?;
         Ok(if call.json {
-            Output::Json(values::in_json(output, ty).into())
+            Output("application/json", values::in_json(output, ty).into())
         } else {
-            Output::Text(values::results(&output, ty)?.into())
+            Output(TEXT, values::results(&output, ty)?.into())
         })
     }
 
-    /// The body as JSON.
     fn json(&self, call: &Call) -> Result<String, Refusal> {
         let Some(codec) = &call.codec else {
             return Err(Refusal::Missing { header: "X-Codec", known: self.catalogue.codecs() });

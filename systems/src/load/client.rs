@@ -17,7 +17,6 @@ const AWAKE: Duration = Duration::from_millis(2);
 /// Longest sleep of the client.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A request and its answer.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub bytes: Vec<u8>,
@@ -57,21 +56,18 @@ struct Connection {
     stream: TcpStream,
     /// Planned time of the current request.
     planned: Option<Duration>,
-    /// Sent bytes of the request.
     sent: usize,
     received: Vec<u8>,
 }
 
-/// Times of requests.
-enum Plan<'a> {
-    /// One after another on each connection, until this time and this number.
+pub enum Plan<'a> {
+    /// A closed loop: one after another on each connection, until this time and this number.
     Closed(Duration, usize),
-    /// At these times, or as soon as a connection is free.
+    /// An open loop: at these ascending times, or as soon as a connection is free.
     Open(&'a [Duration]),
 }
 
 impl Client {
-    /// Connects to a host.
     pub fn connect(address: SocketAddr, connections: usize, request: Request) -> Result<Self> {
         let poll = Poll::new().context("cannot wait for sockets")?;
         let connections = (0..connections).map(|place| connect(&poll, address, place));
@@ -80,19 +76,8 @@ impl Client {
         Ok(Self { poll, address, connections, idle, request })
     }
 
-    /// Closed loop: each connection sends the next request after the answer, for a time and at
-    /// least `least` requests. Gives up at `end`.
-    pub fn closed(&mut self, time: Duration, least: usize, end: Duration) -> Result<Vec<Made>> {
-        self.run(&Plan::Closed(time, least), end)
-    }
-
-    /// Open loop: sends requests at planned, ascending times, and waits for answers until `end`.
-    /// Later answers are left out.
-    pub fn open(&mut self, plan: &[Duration], end: Duration) -> Result<Vec<Made>> {
-        self.run(&Plan::Open(plan), end)
-    }
-
-    fn run(&mut self, plan: &Plan<'_>, end: Duration) -> Result<Vec<Made>> {
+    /// Sends requests and waits for answers until `end`. Later answers are left out.
+    pub fn run(&mut self, plan: &Plan<'_>, end: Duration) -> Result<Vec<Made>> {
         let mut events = Events::with_capacity(self.connections.len().max(1));
         let (mut made, mut next) = (Vec::new(), 0);
         let started = Instant::now();
@@ -160,7 +145,7 @@ impl Client {
         Ok(())
     }
 
-    /// Reconnects idle connections.
+    /// Reconnects connections that still wait for an answer.
     fn reconnect(&mut self) -> Result<()> {
         for (place, connection) in self.connections.iter_mut().enumerate() {
             if connection.planned.is_some() {
@@ -279,7 +264,7 @@ mod tests {
         let request = Request { bytes: b"ping".to_vec(), status: 200, answer: b"ok".to_vec() };
         let mut client = Client::connect(host(), 1, request).unwrap();
         let plan: Vec<Duration> = (0..20).map(Duration::from_micros).collect();
-        let made = client.open(&plan, Duration::from_secs(60)).unwrap();
+        let made = client.run(&Plan::Open(&plan), Duration::from_secs(60)).unwrap();
         assert_eq!(made.iter().map(|made| made.planned).collect::<Vec<_>>(), plan);
         assert_eq!(made.iter().filter(|made| !made.right).count(), 1);
         assert!(made.windows(2).all(|pair| pair[0].done <= pair[1].done));

@@ -19,7 +19,6 @@ pub struct Transfer {
     pub amount: u64,
 }
 
-/// The result of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
     /// The amount is moved.
@@ -34,9 +33,7 @@ pub enum Applied {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     pub number: u32,
-    /// Transfers and their results.
     pub transfers: Vec<(Transfer, Applied)>,
-    /// State root after the block.
     pub root: Root,
 }
 

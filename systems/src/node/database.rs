@@ -17,7 +17,6 @@ pub struct Database(redb::Database);
 pub struct Snapshot(redb::ReadOnlyTable<&'static [u8], &'static [u8]>);
 
 impl Database {
-    /// A new database in a folder.
     pub fn create(folder: &Path) -> Result<Self> {
         let path = folder.join("state.redb");
         let database = redb::Database::create(&path);

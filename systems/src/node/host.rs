@@ -12,19 +12,9 @@ pub struct Blocks(Mutex<Making>);
 
 #[derive(Default)]
 struct Making {
-    open: Option<(Overlay<Arc<Snapshot>>, Root)>,
+    open: Option<(Overlay<Snapshot>, Root)>,
     calls: u64,
     spent: Duration,
-}
-
-impl Base for Arc<Snapshot> {
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        (**self).get(key)
-    }
-
-    fn next_key(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        (**self).next_key(key)
-    }
 }
 
 impl Blocks {
@@ -46,7 +36,7 @@ impl Blocks {
 
     fn with<T>(
         &self,
-        work: impl FnOnce(&mut Overlay<Arc<Snapshot>>, &Root) -> Result<T, StorageError>,
+        work: impl FnOnce(&mut Overlay<Snapshot>, &Root) -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
         let started = Instant::now();
         let mut making = self.0.lock();
@@ -101,7 +91,6 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// Queries of a state.
     pub fn new(state: Arc<Snapshot>) -> Self {
         Self { newest: Mutex::new(Arc::clone(&state)), pinned: Mutex::new(state) }
     }

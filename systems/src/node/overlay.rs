@@ -4,6 +4,7 @@ use super::Root;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 use touchstone_executor::storage::StorageError;
 
 /// New values by key; `None` removes the key.
@@ -23,14 +24,13 @@ pub trait Base {
 /// Changes over a committed state: those of the block and of each open transaction.
 #[derive(Debug)]
 pub struct Overlay<B> {
-    base: B,
+    base: Arc<B>,
     block: Changes,
     transactions: Vec<Changes>,
 }
 
 impl<B: Base> Overlay<B> {
-    /// No changes yet.
-    pub fn new(base: B) -> Self {
+    pub fn new(base: Arc<B>) -> Self {
         Self { base, block: Changes::new(), transactions: Vec::new() }
     }
 
@@ -39,7 +39,6 @@ impl<B: Base> Overlay<B> {
         self.transactions.iter().rev().chain([&self.block])
     }
 
-    /// The value of a key.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         match self.layers().find_map(|layer| layer.get(key)) {
             Some(change) => Ok(change.clone()),
@@ -47,7 +46,6 @@ impl<B: Base> Overlay<B> {
         }
     }
 
-    /// Sets or removes the value of a key.
     pub fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
         let top = self.transactions.last_mut().unwrap_or(&mut self.block);
         top.insert(key.to_vec(), value.map(<[u8]>::to_vec));
@@ -70,11 +68,7 @@ impl<B: Base> Overlay<B> {
         }
     }
 
-    /// Begins a transaction.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError::TooManyTransactions`].
+    /// Begins a transaction. Fails if there are too many.
     pub fn start(&mut self) -> Result<(), StorageError> {
         if self.transactions.len() == MOST {
             return Err(StorageError::TooManyTransactions { most: MOST });
@@ -83,27 +77,18 @@ impl<B: Base> Overlay<B> {
         Ok(())
     }
 
-    /// Undoes the innermost transaction.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError::NoTransaction`].
+    /// Undoes the innermost transaction. Fails if there is none.
     pub fn rollback(&mut self) -> Result<(), StorageError> {
         self.transactions.pop().map(drop).ok_or(StorageError::NoTransaction)
     }
 
-    /// Keeps the innermost transaction.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError::NoTransaction`].
+    /// Keeps the innermost transaction. Fails if there is none.
     pub fn commit(&mut self) -> Result<(), StorageError> {
         let ended = self.transactions.pop().ok_or(StorageError::NoTransaction)?;
         self.transactions.last_mut().unwrap_or(&mut self.block).extend(ended);
         Ok(())
     }
 
-    /// Digest of the state with all changes.
     pub fn root(&self, parent: &Root) -> Root {
         if self.transactions.is_empty() {
             return root(parent, &self.block);
@@ -178,7 +163,7 @@ mod tests {
             steps in steps(),
         ) {
             let base: State = base.into_iter().map(|(key, value)| (key, vec![value])).collect();
-            let mut overlay = Overlay::new(base.clone());
+            let mut overlay = Overlay::new(Arc::new(base.clone()));
             let mut model = vec![base.clone()];
             for step in steps {
                 match step {
@@ -243,7 +228,7 @@ mod tests {
         roots.sort_unstable();
         roots.dedup();
         assert_eq!(roots.len(), 5);
-        let mut overlay = Overlay::new(State::new());
+        let mut overlay = Overlay::new(Arc::<State>::default());
         overlay.start().unwrap();
         overlay.set(&[1], Some(&[2]));
         assert_eq!(overlay.root(&[0; 32]), root(&[0; 32], &set));
@@ -253,7 +238,7 @@ mod tests {
 
     #[test]
     fn transactions_have_a_limit() {
-        let mut overlay = Overlay::new(State::new());
+        let mut overlay = Overlay::new(Arc::<State>::default());
         (0..MOST).for_each(|_| overlay.start().unwrap());
         assert_eq!(overlay.start(), Err(StorageError::TooManyTransactions { most: MOST }));
     }

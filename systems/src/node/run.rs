@@ -20,7 +20,6 @@ pub enum Call {
 }
 
 impl Call {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Initialize, Self::Apply, Self::Finalize, Self::Balance];
 
     pub const fn export(self) -> &'static str {
@@ -36,7 +35,6 @@ impl Call {
 /// A loaded runtime guest: makes a call on a clean instance.
 pub type Runtime = Box<dyn FnMut(Call, &[u8], &mut Vec<u8>) -> Result<()> + Send>;
 
-/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub folder: PathBuf,
@@ -58,9 +56,7 @@ pub struct Found {
     pub calls: Duration,
     /// Time inside the storage.
     pub storage: Duration,
-    /// Time of commits.
     pub commit: Duration,
-    /// Number of storage calls.
     pub storage_calls: u64,
 }
 
@@ -119,7 +115,6 @@ impl Maker {
         Ok(())
     }
 
-    /// Makes a block and returns its root.
     fn block(&mut self, transfers: u32, parent: Root, guest: &mut Runtime) -> Result<Root> {
         let block = self.chain.next_block(transfers);
         let at = || format!("block {}", block.number);

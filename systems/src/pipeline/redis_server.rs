@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,13 +14,11 @@ const STARTING: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The program `redis-server`.
     pub server: PathBuf,
     /// Folder of its libraries; empty for the system's.
-    pub libraries: OsString,
+    pub libraries: PathBuf,
 }
 
-/// There is no Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no redis-server: run `make redis`")]
 pub struct Missing;
@@ -29,21 +26,15 @@ pub struct Missing;
 impl Program {
     /// The program that `make redis` prepared in a project, or the one on the `PATH`.
     pub fn find(project: &Path) -> Result<Self, Missing> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Settings {
-            server: PathBuf,
-            libraries: String,
-        }
         let settings = std::fs::read_to_string(project.join(".toolchain/redis.toml"));
-        let prepared = settings.ok().and_then(|text| toml::from_str::<Settings>(&text).ok());
-        if let Some(Settings { server, libraries }) = prepared.filter(|own| own.server.exists()) {
-            return Ok(Self { server, libraries: libraries.into() });
+        let prepared = settings.ok().and_then(|text| toml::from_str::<Self>(&text).ok());
+        if let Some(prepared) = prepared.filter(|own| own.server.exists()) {
+            return Ok(prepared);
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut all = std::env::split_paths(&path).map(|folder| folder.join("redis-server"));
         let server = all.find(|server| server.is_file()).ok_or(Missing)?;
-        Ok(Self { server, libraries: OsString::new() })
+        Ok(Self { server, libraries: PathBuf::new() })
     }
 }
 
@@ -98,7 +89,7 @@ impl RedisServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        if !self.program.libraries.is_empty() {
+        if !self.program.libraries.as_os_str().is_empty() {
             command.env("LD_LIBRARY_PATH", &self.program.libraries);
         }
         // SAFETY: the function makes two system calls and allocates nothing, which is allowed

@@ -45,12 +45,10 @@ pub enum Broken {
     /// Impossible numbers of the peer.
     #[error("the other side of the shared memory broke the protocol")]
     Protocol,
-    /// An entry larger than a slot.
     #[error("an entry of {0} bytes is too long: {LONGEST_ENTRY} fit")]
     TooLong(usize),
 }
 
-/// Number of words of a ring of `slots` slots.
 pub fn words(slots: usize) -> usize {
     HEADER + slots * SLOT
 }
@@ -86,11 +84,7 @@ pub struct Producer<W> {
 }
 
 impl<W: AsRef<[AtomicU64]>> Producer<W> {
-    /// The producer of an empty ring.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken::Layout`].
+    /// The producer of an empty ring. Fails if the layout is another one.
     pub fn open(words: W) -> Result<Self, Broken> {
         let slots = slots(words.as_ref())?;
         Ok(Self { words, slots, put: 0 })
@@ -129,11 +123,9 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     }
 }
 
-/// The result of taking.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
     Message(Signed),
-    /// Nothing yet.
     Empty,
     /// All messages were taken, and the producer ended.
     Ended,

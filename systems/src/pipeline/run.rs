@@ -16,7 +16,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
-/// Slots of the shared memory.
 const SLOTS: usize = 64;
 /// Most messages between sending and verdict.
 const WINDOW: usize = 64;
@@ -39,7 +38,6 @@ pub struct Outage {
     pub lasts: Duration,
 }
 
-/// A handled message.
 #[derive(Debug, Clone, Copy)]
 pub struct Handled {
     pub verdict_ns: u64,
@@ -61,16 +59,12 @@ pub struct Counts {
     pub altered: u64,
 }
 
-/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Time from sending the first message to the last verdict.
     pub total: Duration,
-    /// Each verdict, in order.
     pub handled: Vec<Handled>,
-    /// Faults of messages.
     pub counts: Counts,
-    /// Number of restarts of Redis.
     pub restarts: u64,
     pub longest_gap: Duration,
 }
@@ -99,7 +93,8 @@ impl Run {
         let now = move || base.elapsed().as_nanos() as u64;
         let sent: Arc<[AtomicU64]> = messages.iter().map(|_| AtomicU64::new(0)).collect();
         let sending = Sending::start(address, messages, Arc::clone(&sent), now)?;
-        let mut seen = Seen::new(messages.len());
+        let mut seen =
+            Seen { times: vec![0; messages.len()], last: None, counts: Counts::default() };
         let mut outages = Outages { plan: outage, killed: None, restarts: 0 };
         let mut last_arrival = Instant::now();
         let mut handled: Vec<Handled> = Vec::with_capacity(messages.len());
@@ -221,15 +216,11 @@ impl Outages {
 struct Seen {
     times: Vec<u32>,
     last: Option<u64>,
-    misordered: u64,
-    altered: u64,
+    /// All but what `times` tells.
+    counts: Counts,
 }
 
 impl Seen {
-    fn new(messages: usize) -> Self {
-        Self { times: vec![0; messages], last: None, misordered: 0, altered: 0 }
-    }
-
     /// Notes a message and returns the sent one.
     fn note<'a>(&mut self, signed: &Signed, messages: &'a [Message]) -> Result<&'a Message> {
         let sequence = signed.sequence;
@@ -237,12 +228,12 @@ impl Seen {
         let message = messages.get(index);
         let message = message.with_context(|| format!("nobody sent message {sequence}"))?;
         self.times[index] += 1;
-        self.misordered += u64::from(self.last.is_some_and(|last| sequence < last));
+        self.counts.misordered += u64::from(self.last.is_some_and(|last| sequence < last));
         self.last = self.last.max(Some(sequence));
         let text = Entry::take(&mut &signed.entry[..]).map(|entry| entry.message);
         let is_same = text == Some(&message.text[..])
             && Kind::numbered(message.kind.into()) == Some(signed.kind);
-        self.altered += u64::from(!is_same);
+        self.counts.altered += u64::from(!is_same);
         Ok(message)
     }
 
@@ -250,8 +241,7 @@ impl Seen {
         Counts {
             lost: self.times.iter().filter(|times| **times == 0).count() as u64,
             doubled: self.times.iter().map(|times| u64::from(times.saturating_sub(1))).sum(),
-            misordered: self.misordered,
-            altered: self.altered,
+            ..self.counts
         }
     }
 }

@@ -89,7 +89,8 @@ pub fn serve(
 
 /// Takes all messages from Redis in order, signs them and passes them on.
 fn sign_all(shared: &Shared, mut producer: Producer<SharedWords>) -> Result<()> {
-    let signer = Signer::new(&SECRET)?;
+    let signer =
+        Signer::new(&SECRET).context("the secret is zero or not below the order of the curve")?;
     let mut queue = Queue::new(&shared.redis);
     let mut next = 0;
     while !shared.ends.load(Ordering::Relaxed) {

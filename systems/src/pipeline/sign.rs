@@ -12,21 +12,16 @@ pub(super) struct Signer {
     ecdsa_public: Vec<u8>,
 }
 
-/// A message that cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("message {0} cannot be signed: its kind is unknown, or it is longer than 65,535 bytes")]
 pub(super) struct Unsignable(u64);
 
-/// Bytes that are no secret key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the secret is zero or not below the order of the curve")]
-pub(super) struct NoSecret;
-
 impl Signer {
-    pub(super) fn new(secret: &[u8; 32]) -> Result<Self, NoSecret> {
-        let schnorr = schnorr::SigningKey::from_bytes(secret).map_err(|_| NoSecret)?;
-        let ecdsa = ecdsa::SigningKey::from_bytes(secret.into()).map_err(|_| NoSecret)?;
-        Ok(Self {
+    /// `None` if the secret is zero or not below the order of the curve.
+    pub(super) fn new(secret: &[u8; 32]) -> Option<Self> {
+        let schnorr = schnorr::SigningKey::from_bytes(secret).ok()?;
+        let ecdsa = ecdsa::SigningKey::from_bytes(secret.into()).ok()?;
+        Some(Self {
             schnorr_public: schnorr.verifying_key().to_bytes().to_vec(),
             ecdsa_public: ecdsa.verifying_key().to_encoded_point(true).as_bytes().to_vec(),
             schnorr,
@@ -105,6 +100,6 @@ mod tests {
             let message = Message { sequence: 5, kind, text: vec![0; length], tampered: false };
             assert_eq!(signer.sign(&message), Err(Unsignable(5)));
         }
-        assert!(Signer::new(&[0; 32]).is_err());
+        assert!(Signer::new(&[0; 32]).is_none());
     }
 }

@@ -13,7 +13,6 @@ impl Kind {
     /// All kinds; the index of one is its number.
     pub const ALL: [Self; 2] = [Self::Schnorr, Self::Ecdsa];
 
-    /// The kind with a number.
     pub fn numbered(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u64 == number)
     }
@@ -24,7 +23,6 @@ impl Kind {
 pub struct Signed {
     /// Place in the order of sending, from 0.
     pub sequence: u64,
-    /// How it is signed.
     pub kind: Kind,
     pub entry: Vec<u8>,
 }

@@ -11,7 +11,6 @@ pub struct Message {
     /// A [`Kind`](super::Kind) as a number.
     #[prost(uint32, tag = "2")]
     pub kind: u32,
-    /// The signed text.
     #[prost(bytes = "vec", tag = "3")]
     pub text: Vec<u8>,
     /// `true` to flip a bit of the signature, which the verifier must refuse.
@@ -22,7 +21,6 @@ pub struct Message {
 /// All messages below this sequence number are queued.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Accepted {
-    /// The next expected sequence number.
     #[prost(uint64, tag = "1")]
     pub next: u64,
 }

@@ -12,7 +12,7 @@ use crate::supervise::{Stop, this_program};
 use anyhow::{Context, Result, bail, ensure};
 use std::net::SocketAddr;
 use std::time::Duration;
-use touchstone_systems::load::{Client, Made, arrivals};
+use touchstone_systems::load::{Client, Made, Plan, arrivals};
 
 /// Connections on which the capacity is found.
 const CLOSED: usize = 8;
@@ -106,7 +106,7 @@ impl Row {
         let time = time.max(least);
         let plan = arrivals(seed, rate, time);
         let before = self.cpu_ns()?;
-        let made = self.open.open(&plan, time + PATIENCE)?;
+        let made = self.open.run(&Plan::Open(&plan), time + PATIENCE)?;
         let cpu_ns = self.cpu_ns()?.saturating_sub(before) as f64 / made.len().max(1) as f64;
         let point = summary(point, &plan, &made, time);
         Ok(point.value("cpu_ns", cpu_ns).value("rss_kib", self.rss_kib()? as f64))
@@ -114,7 +114,7 @@ impl Row {
 
     fn closed(&mut self, turn: &Turn) -> Result<f64> {
         let (time, least) = turn.closed;
-        let made = self.closed.closed(time, least, time + LONGEST * 6)?;
+        let made = self.closed.run(&Plan::Closed(time, least), time + LONGEST * 6)?;
         let right = made.iter().filter(|made| made.right).count();
         if right != made.len() || made.is_empty() {
             bail!("{} of {} answers were wrong", made.len() - right, made.len());
