@@ -92,7 +92,6 @@ impl Artifact {
     }
 
     /// Size in bytes, 0 if the runtime does not report the size.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }

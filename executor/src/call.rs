@@ -122,7 +122,6 @@ pub struct InterruptHandle(Arc<AtomicBool>);
 
 impl InterruptHandle {
     /// A handle for the calls that it is passed to.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -140,7 +139,6 @@ impl InterruptHandle {
     }
 
     /// `true` after [`interrupt`](Self::interrupt).
-    #[must_use]
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.0.load(Ordering::Acquire)
@@ -195,14 +193,12 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A value that borrows nothing, for [`HostCall::context`](crate::HostCall::context).
-    #[must_use]
     pub fn new<T: 'static>(value: &'a mut T) -> Self {
         Self::of_kind::<Owned<T>>(value)
     }
 
     /// A value that borrows others, for
     /// [`HostCall::with_context`](crate::HostCall::with_context).
-    #[must_use]
     pub fn of_kind<K: ContextKind>(value: &'a mut K::Value<'_>) -> Self {
         let kind = TypeId::of::<K>();
         Self { value: NonNull::from(value).cast(), kind, _lent: PhantomData }

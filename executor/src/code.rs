@@ -25,13 +25,11 @@ pub struct CompiledCode {
 impl CompiledCode {
     /// Code of a compiler, or of an [`ArtifactFolder`](crate::ArtifactFolder) from another
     /// process of the run.
-    #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, file: OnceLock::new() }
     }
 
     /// The code in memory.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -72,7 +72,6 @@ pub struct Config {
 
 impl Config {
     /// `true` if the guest's code must check whether it has to stop.
-    #[must_use]
     pub fn is_interruptible(&self) -> bool {
         self.interruptible || self.deadline.is_some()
     }
@@ -125,7 +124,6 @@ pub struct EffectiveConfig(BTreeMap<String, String>);
 
 impl EffectiveConfig {
     /// An empty configuration.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -138,7 +136,6 @@ impl EffectiveConfig {
     }
 
     /// The value of a key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }

@@ -303,14 +303,12 @@ const NO_ALLOCATOR: u32 = u32::MAX;
 impl ExportId {
     /// Position in the module's list of exported functions.
     #[inline]
-    #[must_use]
     pub const fn index(self) -> u32 {
         self.index
     }
 
     /// The calling convention, which the function's type was found to fit.
     #[inline]
-    #[must_use]
     pub const fn abi(self) -> Abi {
         self.abi
     }
@@ -334,7 +332,6 @@ pub struct Exports {
 
 impl Exports {
     /// The list of a guest that is being loaded. Handles of other lists are foreign to this one.
-    #[must_use]
     pub fn of(guest: &GuestModule) -> Self {
         static MODULES: AtomicU32 = AtomicU32::new(0);
         let all: Arc<[_]> = guest.info().exports.clone().into();
@@ -345,14 +342,12 @@ impl Exports {
     }
 
     /// The handle of the export at a position.
-    #[must_use]
     pub const fn handle(&self, index: u32, abi: Abi) -> ExportId {
         ExportId { index, abi, module: self.module, allocator: NO_ALLOCATOR }
     }
 
     /// `true` for a handle of this list.
     #[inline]
-    #[must_use]
     pub const fn has(&self, handle: ExportId) -> bool {
         handle.module == self.module
     }
@@ -401,13 +396,11 @@ impl Exports {
     }
 
     /// The export at a position.
-    #[must_use]
     pub fn get(&self, index: u32) -> Option<&crate::guest::FunctionExport> {
         self.all.get(index as usize)
     }
 
     /// Type of the export; `None` also if no host can call it.
-    #[must_use]
     pub fn signature(&self, index: u32) -> Option<&Signature> {
         self.get(index)?.signature.as_ref()
     }

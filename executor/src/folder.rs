@@ -36,7 +36,6 @@ impl ArtifactKey {
     ///
     /// `None` if the kernel does not identify the running binary or the boot; code is then
     /// not shared.
-    #[must_use]
     pub fn new<E: Engine + ?Sized>(
         engine: &E,
         guest: &GuestModule,

@@ -42,20 +42,17 @@ pub struct HostFunction {
 
 impl HostFunction {
     /// The module that it is imported from.
-    #[must_use]
     pub fn module(&self) -> &str {
         &self.module
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its type.
     #[inline]
-    #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -151,14 +148,12 @@ pub struct Functions {
 
 impl Functions {
     /// An empty table.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
     /// The functions that the calling conventions need: the host's allocator, log and input of the
     /// import module `env`, WASI preview 1, and waPC without a handler of host calls.
-    #[must_use]
     pub fn standard() -> Self {
         static STANDARD: LazyLock<Functions> = LazyLock::new(|| {
             let mut functions = standard::functions();
@@ -226,7 +221,6 @@ impl Functions {
     }
 
     /// The function of a name.
-    #[must_use]
     pub fn find(&self, module: &str, name: &str) -> Option<&Arc<HostFunction>> {
         self.modules.get(module)?.get(name)
     }
@@ -237,7 +231,6 @@ impl Functions {
     }
 
     /// The function of an import, if name and type fit.
-    #[must_use]
     pub fn answer(&self, import: &FunctionImport) -> Option<&Arc<HostFunction>> {
         let found = self.find(&import.module, &import.name)?;
         (import.signature.as_ref() == Some(&found.signature)).then_some(found)

@@ -71,7 +71,6 @@ pub enum HeapError {
 
 impl Heap {
     /// An empty heap from `heap_base` upwards, aligned to 8 bytes.
-    #[must_use]
     pub fn new(heap_base: u32) -> Self {
         Self {
             free: [NONE; CLASSES],

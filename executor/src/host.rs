@@ -125,7 +125,6 @@ pub struct CleanHost {
 impl HostState {
     /// The state of a clean instance. Without a heap base, every allocation is refused,
     /// because the host cannot know which memory is free.
-    #[must_use]
     pub fn new(heap_base: Option<u32>, config: &crate::Config) -> Self {
         Self {
             heap: Heap::new(heap_base.unwrap_or(u32::MAX)),
@@ -179,28 +178,24 @@ impl HostState {
     /// Limits of the running call. Its deadline is that of the configuration if it has none of its
     /// own.
     #[inline]
-    #[must_use]
     pub fn limits(&self) -> Limits {
         let deadline = self.call.limits.deadline.or(self.call.default_deadline);
         Limits { deadline, ..self.call.limits }
     }
 
     /// The clock of a call that enters the guest now.
-    #[must_use]
     pub fn start_clock(&self) -> Clock {
         Clock::start(self.limits().deadline, self.call.interrupt.clone())
     }
 
     /// `true` if the running call can be interrupted.
     #[inline]
-    #[must_use]
     pub fn can_be_interrupted(&self) -> bool {
         self.call.interrupt.is_some()
     }
 
     /// `true` if the running call has a limit or can be interrupted.
     #[inline]
-    #[must_use]
     pub fn is_limited(&self) -> bool {
         self.call.limits != Limits::default() || self.call.interrupt.is_some()
     }
@@ -216,19 +211,16 @@ impl HostState {
     }
 
     /// Settings of WASI programs.
-    #[must_use]
     pub fn program_settings(&self) -> wasi::Settings {
         self.settings.as_deref().cloned().unwrap_or_default()
     }
 
     /// Standard error of a program of WASI, for a backend with functions of its own.
-    #[must_use]
     pub fn error_lines(&self) -> wasi::Lines {
         wasi::Lines::new(&self.log)
     }
 
     /// Receiver of what a backend with functions of its own writes to standard output.
-    #[must_use]
     pub fn stream_sink(&self) -> Option<Arc<StreamSink>> {
         let log = self.log.clone();
         let is_wanted = log.streams.is_some();
@@ -319,7 +311,6 @@ impl HostState {
     }
 
     /// The stored input.
-    #[must_use]
     pub fn input_bytes(&self) -> &[u8] {
         &self.input
     }
@@ -353,7 +344,6 @@ impl HostState {
     }
 
     /// The highest level that is logged: 0 off … 5 trace.
-    #[must_use]
     pub fn max_log_level(&self) -> u32 {
         self.log.max_level
     }
@@ -366,7 +356,6 @@ impl HostState {
     }
 
     /// `true` if a message is logged, by its level from 0 (error).
-    #[must_use]
     pub fn logs(&self, level: u32) -> bool {
         self.log.logs(level)
     }

@@ -127,13 +127,11 @@ pub struct Claim {
 
 impl Trap {
     /// A trap without a message.
-    #[must_use]
     pub const fn new(kind: TrapKind) -> Self {
         Self { kind, detail: String::new() }
     }
 
     /// A trap with the runtime's message.
-    #[must_use]
     pub fn with_detail(kind: TrapKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }

@@ -87,7 +87,6 @@ impl Scratch {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.folder
     }
@@ -102,7 +101,6 @@ impl Drop for Scratch {
 }
 
 /// The words for what to do where temporary files cannot be written.
-#[must_use]
 pub fn remedy(folder: &Path) -> String {
     format!(
         "set TMPDIR to a folder that can be written and has free space, instead of {}",

@@ -49,7 +49,6 @@ impl Export {
     }
 
     /// Its type.
-    #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.signature
     }

@@ -63,7 +63,6 @@ static CONVERSATION: LazyLock<State<Conversation>> =
 /// let config = Config { functions: Functions::standard().with(&answers), ..Config::default() };
 /// # assert!(config.functions.find("wapc", "__host_call").is_some());
 /// ```
-#[must_use]
 pub fn functions<H>(handler: H) -> Functions
 where
     H: Fn(&mut HostCall<'_>, &Request) -> Result<Vec<u8>, String> + Send + Sync + 'static,

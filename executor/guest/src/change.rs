@@ -8,7 +8,6 @@ use crate::text::plural;
 impl ModuleInfo {
     /// The state that the module's instructions can change, in a line: `memory (17 pages, grows),
     /// 1 global, host's allocator`. All other state is the same after every call as before.
-    #[must_use]
     pub fn changeable(&self) -> String {
         let mut parts = Vec::new();
         let allocator = self.imports.iter().any(FunctionImport::is_allocator);

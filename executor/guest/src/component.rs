@@ -101,20 +101,17 @@ impl ComponentInfo {
     }
 
     /// The reason why a host cannot provide the initial memories; `None` if it can.
-    #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         component_memory::limits(self).err()
     }
 
     /// The reason why the data of a core module lies in too many places for an image; `None` if
     /// none does.
-    #[must_use]
     pub fn scattered(&self) -> Option<String> {
         self.modules.iter().find_map(|module| segments::scattered(&module.segments))
     }
 
     /// The interface of WASI preview 2 that it imports first.
-    #[must_use]
     pub fn preview2(&self) -> Option<&str> {
         let is_wasi = |name: &&String| {
             name.starts_with("wasi:")

@@ -72,7 +72,6 @@ impl ComponentInfo {
     /// [`StateCall::Restore`](super::StateCall::Restore) does. No function has one if
     /// components inside this one have state as well, if handles have to be put in order, or
     /// tables may have grown.
-    #[must_use]
     pub fn entries(&self) -> HashMap<&str, String> {
         let entered = self.entered().iter().enumerate();
         entered.map(|(place, lifted)| (&*lifted.export, entry(place))).collect()
@@ -92,7 +91,6 @@ const ENTERED: &str = "entered";
 /// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entries) that
 /// tells how many calls have come through one so far: a call that failed may have done so before.
 /// In a module with [entries](super::GuestModule::with_entries), the name of a global.
-#[must_use]
 pub fn entered() -> String {
     format!("{EXPORT}-entered")
 }

@@ -40,7 +40,6 @@ pub(super) fn is_kept(name: &str) -> bool {
 
 impl ComponentInfo {
     /// The reason why an instance cannot be reset in place; `None` if it can.
-    #[must_use]
     pub fn reset_refusal(&self) -> Option<String> {
         let any = |what: fn(&CoreModule) -> bool| self.modules.iter().any(what);
         if self.needs.is_none() {
@@ -103,7 +102,6 @@ impl ComponentInfo {
 
     /// `true` if any component in it, or itself, defines resources: without one there are no
     /// handles, for nobody makes those of a host's.
-    #[must_use]
     pub fn has_resources(&self) -> bool {
         self.parts.iter().any(|part| part.has_resources)
     }
@@ -122,7 +120,6 @@ impl ComponentInfo {
     /// [`StateCall`](super::StateCall). The second one is the largest number of handles at
     /// a time since the instance was clean. The function traps if more are in use now, or were
     /// since then.
-    #[must_use]
     pub fn reset_functions(&self) -> Vec<String> {
         self.parts.last().map(|root| self.names(root)).unwrap_or_default()
     }

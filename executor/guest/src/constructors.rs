@@ -18,7 +18,6 @@ const CONSTRUCTORS: [&str; 2] = ["_initialize", "__wasm_call_ctors"];
 
 /// The constructors to call before `called`, in order: of a program's `_start`, none. Before a
 /// [call of waPC](imports::WAPC_CALL), `_start` is one.
-#[must_use]
 pub fn constructors<'a>(info: &'a ModuleInfo, called: &str) -> Vec<&'a str> {
     if called == PROGRAM {
         return Vec::new();

@@ -17,7 +17,6 @@ pub(super) const GLOBALS: usize = 8;
 pub(super) const FUNCTIONS: usize = 900_000;
 
 /// Name of the entry of an exported function.
-#[must_use]
 pub fn entry(export: &str) -> String {
     format!("{ADDED}entry_{export}")
 }

@@ -64,7 +64,6 @@ impl Feature {
     ];
 
     /// Name, as after "it uses".
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Vectors => "vector instructions (simd128)",
@@ -87,7 +86,6 @@ impl Feature {
 
     /// Why no engine runs a module with the feature through the contract; `None` where
     /// engines may.
-    #[must_use]
     pub const fn refusal(self) -> Option<&'static str> {
         match self {
             Self::Threads => Some(
@@ -145,7 +143,6 @@ impl Features {
     }
 
     /// `true` if the feature is in the set.
-    #[must_use]
     pub const fn has(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u16 != 0
     }
@@ -157,7 +154,6 @@ impl Features {
     }
 
     /// `true` if it has none.
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -113,13 +113,11 @@ impl MemoryLimits {
     }
 
     /// Initial size in bytes.
-    #[must_use]
     pub fn initial_bytes(self) -> usize {
         self.minimum as usize * WASM_PAGE
     }
 
     /// Largest size in pages: the module's, or all that 32 bits can address.
-    #[must_use]
     pub fn largest(self) -> u32 {
         self.maximum.unwrap_or(ALL_PAGES)
     }
@@ -175,7 +173,6 @@ pub struct Table {
 impl ModuleInfo {
     /// The export that runs it as a program of WASI: `_start` of a module, `run` of
     /// `wasi:cli/run` of a component.
-    #[must_use]
     pub fn program(&self) -> Option<&str> {
         let is_program = |name: &&str| match self.component {
             Some(_) => imports::is_command(name),

@@ -65,7 +65,6 @@ impl Layout {
     }
 
     /// The type of a function, if the host knows its kind.
-    #[must_use]
     pub fn function(&self, index: u32) -> Option<&FuncType> {
         self.types.get(*self.functions.get(index as usize)? as usize)?.as_ref()
     }

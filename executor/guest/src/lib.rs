@@ -166,32 +166,27 @@ impl GuestModule {
     }
 
     /// The name it was given.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// SHA-256 of the module after unpacking and before rewriting. The digest identifies the
     /// guest, whatever its memory settings are.
-    #[must_use]
     pub fn sha256(&self) -> [u8; 32] {
         self.sha256
     }
 
     /// The rewritten module, or the unchanged component.
-    #[must_use]
     pub fn wasm(&self) -> &[u8] {
         &self.wasm
     }
 
     /// Properties of the module.
-    #[must_use]
     pub fn info(&self) -> &ModuleInfo {
         &self.info
     }
 
     /// `true` if this is the same module, with the same settings.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.wasm, &other.wasm) || self.wasm == other.wasm
     }
@@ -199,7 +194,6 @@ impl GuestModule {
     /// Address of the first byte that a data segment sets to a value other than zero. This
     /// byte is part of any image of the memory, even if a runtime leaves out zeros. `None` if
     /// there is none at a known address.
-    #[must_use]
     pub fn first_data_byte(&self) -> Option<u32> {
         self.info.segments.iter().find_map(|segment| {
             let bytes = &self.wasm[segment.bytes.clone()];

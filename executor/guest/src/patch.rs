@@ -141,19 +141,16 @@ impl<'a> Patch<'a> {
     }
 
     /// The bytes of the module as it was.
-    #[must_use]
     pub fn original(&self) -> &'a [u8] {
         self.wasm
     }
 
     /// The declarations of the module as it was.
-    #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// The index that a function of the module has in the new one.
-    #[must_use]
     pub fn function_index(&self, old: u32) -> u32 {
         self.shift.index(old)
     }

@@ -25,7 +25,6 @@ impl FunctionImport {
 
 impl ModuleInfo {
     /// Why an engine refuses it that runs core modules only.
-    #[must_use]
     pub fn component_refusal(&self) -> Option<String> {
         let reason = "it is a component, and this engine runs core modules only";
         self.component.is_some().then(|| reason.to_owned())
@@ -33,14 +32,12 @@ impl ModuleInfo {
 
     /// Why an engine with these features refuses it, whatever the strategy is; `None` when
     /// it has what the module needs. Names the engine as "this engine".
-    #[must_use]
     pub fn feature_refusal(&self, features: Features) -> Option<String> {
         let missing = self.features.minus(features);
         (!missing.is_empty()).then(|| format!("it uses {missing}, which this engine does not have"))
     }
 
     /// Why engines that find imports by their names alone cannot link the module.
-    #[must_use]
     pub fn import_refusal(&self) -> Option<String> {
         self.twofold_import.clone()
     }
@@ -63,7 +60,6 @@ impl ModuleInfo {
     }
 
     /// Why an instance of this module cannot be made clean in place.
-    #[must_use]
     pub fn reuse_refusal(&self) -> Option<String> {
         if let Some(reason) = self.memories_refusal() {
             return Some(reason);
@@ -100,7 +96,6 @@ impl ModuleInfo {
 
     /// The reason why the bytes do not determine the initial memory. That of a component has many:
     /// see [`ComponentInfo::image_refusal`](super::ComponentInfo::image_refusal).
-    #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         self.component_refusal()
             .or_else(|| self.memories_refusal())
@@ -108,7 +103,6 @@ impl ModuleInfo {
     }
 
     /// The reason why its data lies in too many places for an image; `None` if it does not.
-    #[must_use]
     pub fn scattered(&self) -> Option<String> {
         segments::scattered(&self.segments)
     }

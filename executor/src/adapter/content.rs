@@ -22,7 +22,6 @@ pub enum MemoryClass {
 
 impl MemoryClass {
     /// The class of a strategy on a runtime that takes Touchstone's memories.
-    #[must_use]
     pub const fn of(strategy: Strategy) -> Self {
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Reuse, _) => Self::Resettable,
@@ -32,7 +31,6 @@ impl MemoryClass {
     }
 
     /// Its name, as that of a [class of artifacts](crate::Engine::artifact_class).
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Segments => "segment-initialised memories",
@@ -68,7 +66,6 @@ impl CleanContent {
     }
 
     /// The content for a strategy, of which nothing is known before there is an instance.
-    #[must_use]
     pub fn unknown(strategy: Strategy) -> Self {
         Self { known: None, reset: strategy.memory.reset_method() }
     }
@@ -91,13 +88,11 @@ impl CleanContent {
     }
 
     /// The template that all memories share, where the module's bytes say it.
-    #[must_use]
     pub fn known(&self) -> Option<&MemoryTemplate> {
         self.known.as_ref()
     }
 
     /// How memories are reset.
-    #[must_use]
     pub fn reset(&self) -> ResetMethod {
         self.reset
     }

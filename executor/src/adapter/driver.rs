@@ -43,7 +43,6 @@ pub struct Fresh<L: Disposable> {
 
 impl<L: Disposable> Fresh<L> {
     /// The instance is made when the first call is prepared.
-    #[must_use]
     pub fn new(shared: &Arc<L::Shared>, exports: &Exports) -> Self {
         let (shared, exports) = (Arc::clone(shared), exports.clone());
         Self { used_on: UsedOn::default(), shared, exports, live: Padded(None), kept: None }
@@ -146,7 +145,6 @@ thread_local! {
 
 /// Instances that this thread has made to be reset in place: where calls make no more of
 /// them, all of these were reset.
-#[must_use]
 pub fn residents_made() -> u64 {
     MADE.get()
 }
@@ -165,7 +163,6 @@ pub struct Reused<R: Resident> {
 
 impl<R: Resident> Reused<R> {
     /// The instance is made when the first call is prepared.
-    #[must_use]
     pub fn new(shared: &Arc<R::Shared>, exports: &Exports) -> Self {
         let (shared, exports) = (Arc::clone(shared), exports.clone());
         let (used_on, state) = (UsedOn::default(), CallState::Idle);

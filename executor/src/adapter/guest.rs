@@ -45,7 +45,6 @@ impl LoadedGuest {
     }
 
     /// The description of the module.
-    #[must_use]
     pub fn info(&self) -> &ModuleInfo {
         self.guest.info()
     }
@@ -61,7 +60,6 @@ impl LoadedGuest {
     }
 
     /// The host's side of a clean instance.
-    #[must_use]
     pub fn new_host(&self) -> HostState {
         HostState::new(self.info().heap_base, &self.config)
     }

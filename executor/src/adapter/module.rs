@@ -26,7 +26,6 @@ pub struct LoadedModule<S> {
 
 impl<S: Send + Sync + 'static> LoadedModule<S> {
     /// A module with a new instance for each call.
-    #[must_use]
     pub fn fresh<I>(guest: &LoadedGuest, shared: &Arc<S>, effective: EffectiveConfig) -> Self
     where
         I: Disposable<Shared = S> + 'static,
@@ -38,7 +37,6 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
     }
 
     /// A module with one instance, reset in place.
-    #[must_use]
     pub fn reused<I>(guest: &LoadedGuest, shared: &Arc<S>, effective: EffectiveConfig) -> Self
     where
         I: Resident<Shared = S> + 'static,

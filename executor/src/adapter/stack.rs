@@ -9,7 +9,6 @@ thread_local! {
 
 /// Lowest address of the calling thread's stack; 0 where the system does not tell.
 #[inline]
-#[must_use]
 pub fn stack_end() -> usize {
     END.get().unwrap_or_else(|| {
         let end = ask().unwrap_or(0);

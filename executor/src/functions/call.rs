@@ -35,7 +35,6 @@ impl<'a> HostCall<'a> {
 
     /// The parameters.
     #[inline]
-    #[must_use]
     pub fn params(&self) -> &'a [Value] {
         self.params
     }
@@ -70,7 +69,6 @@ impl<'a> HostCall<'a> {
 
     /// The guest's memory; empty if it has none. A [`Region`](crate::memory::Region) at its end is
     /// left out.
-    #[must_use]
     pub fn memory(&mut self) -> &mut [u8] {
         let (memory, host) = self.guest.memory_and_host();
         host.own(memory)
@@ -188,7 +186,6 @@ impl<'a> HostCall<'a> {
     }
 
     /// The input of the host's call, where its convention leaves it with the host.
-    #[must_use]
     pub fn input(&mut self) -> &[u8] {
         self.host().input_bytes()
     }
@@ -241,7 +238,6 @@ impl<'a> HostCall<'a> {
     }
 
     /// `true` if a message of this level, from 0 (error), is logged.
-    #[must_use]
     pub fn logs(&mut self, level: u32) -> bool {
         self.host().logs(level)
     }

@@ -101,7 +101,6 @@ pub struct MockEngine {
 impl MockEngine {
     /// An engine that supports everything and returns its input. It claims to be
     /// native code, so that its speed is not checked.
-    #[must_use]
     pub fn new(id: &'static str) -> Self {
         Self {
             id,
@@ -160,7 +159,6 @@ impl MockEngine {
     }
 
     /// The journal: `compile`, `load pooling`, `instance`, `call f`.
-    #[must_use]
     pub fn journal(&self) -> Vec<String> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

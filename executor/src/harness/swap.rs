@@ -10,7 +10,6 @@ use touchstone_memory::host_page;
 const SWAPPED: u64 = 1 << 62;
 
 /// Free swap space of the machine in bytes; 0 if it has none.
-#[must_use]
 pub fn swap_space() -> u64 {
     let read = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = read.lines().find_map(|line| line.strip_prefix("SwapFree:"));

@@ -14,7 +14,6 @@ pub struct Clock {
 impl Clock {
     /// The clock of a guest that starts now. Without a handle, and without a deadline or with one
     /// beyond all times that the system can tell, it never stops the guest.
-    #[must_use]
     pub fn start(deadline: Option<Duration>, interrupt: Option<InterruptHandle>) -> Self {
         let ends = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
         Self { ends, interrupt }
@@ -22,7 +21,6 @@ impl Clock {
 
     /// `true` if the clock may stop the guest.
     #[inline]
-    #[must_use]
     pub fn runs(&self) -> bool {
         self.ends.is_some() || self.interrupt.is_some()
     }

@@ -8,14 +8,12 @@ pub struct ExecutableMap(Vec<Range<usize>>);
 
 impl ExecutableMap {
     /// Reads `/proc/self/maps`; `None` where it cannot be read.
-    #[must_use]
     pub fn read() -> Option<Self> {
         let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
         Some(Self(maps.lines().filter_map(range).collect()))
     }
 
     /// Bytes that are executable here and were not in `earlier`.
-    #[must_use]
     pub fn added_since(&self, earlier: &Self) -> usize {
         let known = |range: &Range<usize>| -> usize {
             let common = |old: &Range<usize>| {

@@ -30,7 +30,6 @@ pub struct Look {
 
 impl Look {
     /// The execution that this speed indicates.
-    #[must_use]
     pub fn execution(&self) -> Execution {
         if self.times_native >= INTERPRETED_FROM {
             Execution::Interpreted
@@ -64,19 +63,16 @@ pub struct Kernel {
 
 impl Kernel {
     /// The look that agrees with the engine's claim.
-    #[must_use]
     pub fn last(&self) -> &Look {
         &self.last
     }
 
     /// The looks before it, in order; none of them agrees with the claim.
-    #[must_use]
     pub fn earlier(&self) -> &[Look] {
         &self.earlier
     }
 
     /// How the guest is executed.
-    #[must_use]
     pub fn execution(&self) -> Execution {
         self.last.execution()
     }

@@ -25,7 +25,6 @@ pub enum MappingKind {
 }
 
 /// The mapping at `address`; `None` if there is none or `/proc` is not available.
-#[must_use]
 pub fn mapping_kind(address: usize) -> Option<MappingKind> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| kind_if_covering(line, address))

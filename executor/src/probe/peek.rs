@@ -6,7 +6,6 @@ use std::os::fd::AsRawFd;
 
 /// The words at an address, read by the kernel; `None` if any of them is not readable. Adapters
 /// look at structures inside a runtime with this, before they rely on the layout.
-#[must_use]
 pub fn peek(address: usize, words: usize) -> Option<Vec<usize>> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::memfd_create("touchstone-peek", flags).ok()?);

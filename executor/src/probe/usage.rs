@@ -18,7 +18,6 @@ pub struct ThreadUsage {
 
 /// Usage of this thread so far (`getrusage(2)`); `None` if the kernel does not report it.
 #[inline]
-#[must_use]
 pub fn thread_usage() -> Option<ThreadUsage> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes one `rusage` to the place, which is of that size

@@ -21,7 +21,6 @@ const MODULE: &str = "env";
 ///     Config { functions, ..Config::default() }
 /// }
 /// ```
-#[must_use]
 pub fn functions(storage: Arc<dyn Storage>) -> Functions {
     let [get, set, clear, next_key, root, start, rollback, commit] = STORAGE;
     let on = || Arc::clone(&storage);

@@ -31,7 +31,6 @@ impl Directory {
     }
 
     /// The directory as a path of this process, for as long as this value lives.
-    #[must_use]
     pub fn path(&self) -> std::path::PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }

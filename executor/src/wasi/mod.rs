@@ -44,7 +44,6 @@ use crate::Functions;
 use function::Function;
 
 /// The functions of WASI preview 1, of the import module `wasi_snapshot_preview1`.
-#[must_use]
 pub fn functions() -> Functions {
     let mut functions = Functions::none();
     for function in Function::ALL {
