@@ -5,7 +5,7 @@
 
 use super::component::{ComponentInfo, CoreModule};
 use super::data;
-use super::info::{ALL_PAGES, MemoryLimits};
+use super::info::{self, ALL_PAGES, MemoryLimits, Segment};
 use super::patch::Patch;
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -32,10 +32,8 @@ pub struct ComponentMemory {
 /// the module, so that the runtime tells at the instantiation, if there is one and elements do not
 /// trap before.
 fn fits(module: &CoreModule, memory: MemoryLimits) -> bool {
-    module
-        .segments
-        .iter()
-        .all(|data| data.place().is_none_or(|at| at.end <= memory.initial_bytes()))
+    let mut places = module.segments.iter().filter_map(Segment::place);
+    places.all(|at| at.end <= memory.initial_bytes())
 }
 
 /// The memories of the core modules, in their order.
@@ -44,7 +42,7 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
         .zip(limits(info).map_err(Error::unhostable)?)
         .map(|((module, memory), limits)| {
             let segments = if fits(module, memory) { &module.segments[..] } else { &[] };
-            let content = super::segments::content(memory.initial_bytes(), segments, wasm)?;
+            let content = info::content(memory.initial_bytes(), segments, wasm)?;
             Ok(ComponentMemory { largest: limits.largest(), content })
         })
         .collect()
@@ -130,16 +128,13 @@ pub(super) fn rewritten(
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload?;
-        let (is_end, is_nested) = (
-            matches!(payload, Payload::End(_)),
-            matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }),
-        );
-        if depth > 0 {
-            depth = depth + u32::from(is_nested) - u32::from(is_end);
-            continue;
+        let is_outside = depth == 0;
+        match payload {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
         }
-        depth += u32::from(is_nested);
-        let Some((id, range)) = payload.as_section() else { continue };
+        let Some((id, range)) = payload.as_section().filter(|_| is_outside) else { continue };
         let here = offset + range.start..offset + range.end;
         let old = &wasm[range];
         let new;

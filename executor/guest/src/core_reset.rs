@@ -4,7 +4,7 @@
 //! All additions are at the end of an index space, so that no index changes.
 
 use super::data;
-use super::info::{ALL_PAGES, MemoryLimits};
+use super::info::MemoryLimits;
 use super::patch::Patch;
 use crate::error::{Error, Result};
 use wasm_encoder::{BlockType, ConstExpr, ExportKind, Function, RefType, TableType, ValType};
@@ -44,7 +44,7 @@ pub(super) fn resettable(
 ) -> Result<Vec<u8>> {
     let mut patch = Patch::of(wasm)?;
     if let Some(limits) = limits {
-        patch.limit_memories(limits, ALL_PAGES)?;
+        patch.set_memory(limits)?;
         data::leave_out(&mut patch)?;
     }
     let layout = patch.layout();

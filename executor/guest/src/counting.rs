@@ -34,11 +34,12 @@ impl GuestModule {
             return unhostable("it is a component: only core modules can be made to count");
         }
         // They jump in ways of their own, or name types in groups.
-        let unknown =
-            [Feature::FunctionReferences, Feature::GarbageCollection, Feature::Exceptions];
-        if let Some(feature) = unknown.into_iter().find(|feature| self.info.features.has(*feature))
+        for feature in
+            [Feature::FunctionReferences, Feature::GarbageCollection, Feature::Exceptions]
         {
-            return unhostable(format!("it uses {feature}, whose operators are not counted"));
+            if self.info.features.has(feature) {
+                return unhostable(format!("it uses {feature}, whose operators are not counted"));
+            }
         }
         if self.info.exports.iter().any(|export| export.name == OPERATORS) {
             return unhostable(format!("it has an export '{OPERATORS}' already"));

@@ -1,11 +1,11 @@
 //! Guests for hosts that link and call them with a runtime's own interface, and reset their
 //! instances in place. Imports and data stay as they are; only what a reset has to reach is added.
 
-use super::component_reset::{self, Data};
+use super::component_reset;
 use super::info::ModuleInfo;
 use super::patch::Patch;
 use super::{ADDED, text};
-use crate::error::{Result, unhostable};
+use crate::error::{Result, refused, unhostable};
 use wasm_encoder::{ConstExpr, ExportKind, ValType};
 use wasmparser::ExternalKind;
 
@@ -27,13 +27,11 @@ pub fn with_exported_state(wasm: &[u8]) -> Result<Vec<u8>> {
     let info = ModuleInfo::read(wasm)?;
     let Some(mut component) = info.component.clone() else { return core(wasm, &info) };
     component.count_host_handles();
-    if let Some(reason) = component.reset_refusal() {
-        return unhostable(reason);
-    }
+    refused(component.reset_refusal())?;
     if component.reset_functions().is_empty() {
         return unhostable("the component has no state: no call can leave anything behind");
     }
-    component_reset::resettable(wasm, &component, Data::Stays)
+    component_reset::resettable(wasm, &component, None)
 }
 
 fn core(wasm: &[u8], info: &ModuleInfo) -> Result<Vec<u8>> {

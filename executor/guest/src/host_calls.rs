@@ -3,7 +3,7 @@
 
 use super::patch::{Body, Patch, Rewrite};
 use super::{ADDED, GuestModule};
-use crate::error::{Result, unhostable};
+use crate::error::{Result, refused, unhostable};
 use wasm_encoder::{BlockType, ConstExpr, ValType};
 use wasmparser::Operator;
 
@@ -54,10 +54,6 @@ pub struct Check {
 
 impl Patch<'_> {
     /// Puts these calls into all functions of the module.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn call_host(&mut self, calls: HostCalls) -> Result<()> {
         let is_counted = |check: &Check| check.period > 1;
         let left = calls
@@ -200,9 +196,7 @@ impl GuestModule {
         if self.info().component.is_some() {
             return unhostable("it is a component: its memories are inside it");
         }
-        if let Some(reason) = self.info().memories_refusal() {
-            return unhostable(reason);
-        }
+        refused(self.info().memories_refusal())?;
         if self.info().imports.iter().any(|import| import.module == HOST_SIZED) {
             return unhostable("it imports what the host adds to modules");
         }

@@ -8,8 +8,10 @@ use crate::WASM_PAGE;
 use crate::error::{Error, Result, SegmentTrap, unhostable};
 use crate::feature::Features;
 use crate::imports;
-use crate::signature::Signature;
+use crate::signature::{Signature, ValueType};
+use crate::text::plural;
 use std::ops::Range;
+use touchstone_memory::InitialContent;
 use wasmparser::{Parser, Payload};
 
 /// Properties of a module, known without running it. Of a component, only the
@@ -140,6 +142,18 @@ impl Segment {
     }
 }
 
+/// The content of a memory of `size` bytes. The segments' bytes lie in `wasm`.
+pub(super) fn content(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<InitialContent> {
+    let place = |segment: &Segment| segment.offset.unwrap_or_default() as usize;
+    let placed = segments.iter().map(|segment| (place(segment), &wasm[segment.bytes.clone()]));
+    InitialContent::from_segments(size, placed).map_err(|_| Error::Segment(SegmentTrap::Memory))
+}
+
+/// The reason why data segments lie too scattered for an image; `None` where they do not.
+pub(super) fn scattered(segments: &[Segment]) -> Option<String> {
+    InitialContent::scattered(segments.iter().filter_map(Segment::place))
+}
+
 /// A global that the guest can change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MutableGlobal {
@@ -203,6 +217,50 @@ impl ModuleInfo {
             return Ok(Features::NONE);
         }
         features::needed(wasm)
+    }
+
+    /// The state that the module's instructions can change, in a line: `memory (17 pages, grows),
+    /// 1 global, host's allocator`. All other state is the same after every call as before.
+    pub fn changeable(&self) -> String {
+        let counted = |count: usize, noun: &str| format!("{count} {}", plural(noun, count));
+        let mut parts = Vec::new();
+        let allocator = self.imports.iter().any(FunctionImport::is_allocator);
+        if let Some(limits) = self.memory {
+            let has_room = limits.minimum < limits.largest();
+            let grows = self.grows_memory || allocator || self.heap_base.is_some();
+            let grows = if has_room && grows { ", grows" } else { "" };
+            parts.push(format!("memory ({}{grows})", counted(limits.minimum as usize, "page")));
+        }
+        let tables =
+            |which: fn(&Table) -> bool| self.tables.iter().filter(|table| which(table)).count();
+        for (count, noun) in [
+            (self.mutable_globals.iter().filter(|global| global.written).count(), "global"),
+            (tables(|table| table.written), "written table"),
+            (tables(|table| table.grown), "growing table"),
+        ] {
+            if count > 0 {
+                parts.push(counted(count, noun));
+            }
+        }
+        if self.drops_segments {
+            parts.push("passive segments (dropped)".to_owned());
+        }
+        if allocator {
+            parts.push("host's allocator".to_owned());
+        }
+        if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+    }
+}
+
+impl FunctionImport {
+    /// `true` for a function of the host's allocator, which has this name and type.
+    fn is_allocator(&self) -> bool {
+        let results = match &*self.name {
+            imports::MALLOC => &[ValueType::I32][..],
+            imports::FREE => &[],
+            _ => return false,
+        };
+        self.module == "env" && self.signature == Some(Signature::new(&[ValueType::I32], results))
     }
 }
 

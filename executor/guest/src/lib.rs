@@ -8,7 +8,6 @@
 //! in place.
 
 mod blob;
-mod change;
 mod component;
 mod component_entries;
 mod component_memory;
@@ -36,7 +35,6 @@ mod read;
 mod refusal;
 mod rewrite;
 mod sections;
-mod segments;
 mod short_names;
 mod signature;
 mod spaces;
@@ -69,7 +67,7 @@ pub use short_names::ShortName;
 pub use signature::{Reference, Signature, Value, ValueType};
 pub use supplied::{Item, Supplied};
 
-use error::unhostable;
+use error::{refused, unhostable};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -93,8 +91,7 @@ pub struct HeapPages {
     /// Pages of 64 KiB on top of the module's own minimum.
     #[cfg_attr(feature = "serde", serde(rename = "extra_pages"))]
     pub extra: u32,
-    /// `true` if the memory can grow further. Substrate's default is a fixed memory with 2048
-    /// extra pages.
+    /// How far it grows. Substrate's default is a fixed memory with 2048 extra pages.
     pub growth: Growth,
 }
 
@@ -146,23 +143,20 @@ impl GuestModule {
     /// When the bytes are neither, do not validate, or need an unsupported feature; when heap
     /// pages are requested for a component.
     pub fn new(name: &str, bytes: &[u8], heap: HeapPages) -> Result<Self> {
-        let wasm = unpack(bytes)?;
-        let original = ModuleInfo::read(&wasm)?;
+        let mut wasm = unpack(bytes)?;
+        let mut info = ModuleInfo::read(&wasm)?;
         let sha256 = Sha256::digest(&wasm).into();
-        if original.component.is_some() {
-            if heap != HeapPages::default() {
-                return Err(Error::Unhostable {
-                    reason: "it is a component, whose memories are inside it and of its own size: \
-                             leave the heap pages as they are"
-                        .to_owned(),
-                });
-            }
-            let (name, wasm) = (name.to_owned(), wasm.into_owned().into());
-            return Ok(Self { name, sha256, wasm, info: original.into() });
+        if info.component.is_none() {
+            wasm = rewrite::canonical(&wasm, &info, heap)?.into();
+            info = ModuleInfo::read(&wasm)?;
+        } else if heap != HeapPages::default() {
+            return unhostable(
+                "it is a component, whose memories are inside it and of its own size: leave the \
+                 heap pages as they are",
+            );
         }
-        let wasm = rewrite::canonical(&wasm, &original, heap)?;
-        let info = ModuleInfo::read(&wasm)?;
-        Ok(Self { name: name.to_owned(), sha256, wasm: wasm.into(), info: info.into() })
+        let (name, wasm) = (name.to_owned(), wasm.into_owned().into());
+        Ok(Self { name, sha256, wasm, info: info.into() })
     }
 
     /// The name it was given.
@@ -209,14 +203,12 @@ impl GuestModule {
     /// When a start function or a computed offset makes that impossible.
     /// [`Error::Segment`] where a segment does not fit.
     pub fn initial_content(&self) -> Result<InitialContent> {
-        if let Some(reason) = self.info.image_refusal() {
-            return unhostable(reason);
-        }
+        refused(self.info.image_refusal())?;
         if let Some(trap) = self.info.segment_trap {
             return Err(Error::Segment(trap));
         }
         let size = self.info.memory.map_or(0, |limits| limits.initial_bytes());
-        segments::content(size, &self.info.segments, &self.wasm)
+        info::content(size, &self.info.segments, &self.wasm)
     }
 
     /// The module without the content of its active data segments, for memories with an
@@ -232,9 +224,7 @@ impl GuestModule {
         if let Some(component) = &self.info.component {
             return component_memory::without_data(&self.wasm, component);
         }
-        if let Some(reason) = self.info.image_refusal() {
-            return unhostable(reason);
-        }
+        refused(self.info.image_refusal())?;
         rewrite::without_data(&self.wasm)
     }
 
@@ -246,10 +236,12 @@ impl GuestModule {
     ///
     /// When the module cannot be read.
     pub fn without_start(&self) -> Result<Option<(Vec<u8>, u32)>> {
-        if self.info.component.is_some() || !self.info.has_start {
+        if !self.info.has_start {
             return Ok(None);
         }
-        rewrite::without_start(&self.wasm)
+        let mut patch = Patch::of(&self.wasm)?;
+        let start = patch.remove_start();
+        start.map(|start| Ok((patch.finish()?, start))).transpose()
     }
 
     /// The memories of the core modules in a component, for hosts that provide them; none in
@@ -285,11 +277,9 @@ impl GuestModule {
                 false => rewrite::without_data(&self.wasm).map(Cow::Owned),
             };
         };
-        if let Some(reason) = component.reset_refusal() {
-            return unhostable(reason);
-        }
-        component_reset::resettable(&self.wasm, component, component_reset::Data::LeftOut)
-            .map(Cow::Owned)
+        refused(component.reset_refusal())?;
+        let limits = component_memory::known_limits(component);
+        component_reset::resettable(&self.wasm, component, limits).map(Cow::Owned)
     }
 
     /// The module [`resettable`](Self::resettable) with an [`entry`] beside each exported function,
@@ -345,9 +335,7 @@ impl GuestModule {
     /// When the module cannot be rewritten, or has another memory than one with 32-bit
     /// addresses.
     pub fn with_imported_memory(&self) -> Result<Vec<u8>> {
-        if let Some(reason) = self.info.memories_refusal() {
-            return unhostable(reason);
-        }
+        refused(self.info.memories_refusal())?;
         rewrite::with_imported_memory(&self.wasm, &self.info)
     }
 }

@@ -27,10 +27,14 @@ use wasmparser::{BinaryReader, CodeSectionReader, FunctionBody, Operator};
 /// Additions come behind the module's own items of their kind, so that only functions get other
 /// indices, and only where functions are [imported](Self::import). Imports are therefore added
 /// before all that names a function.
+///
+/// Functions with a result fail where the module cannot be read, and [`finish`](Self::finish) where
+/// it has types that the encoder does not know.
+#[derive(Default)]
 pub struct Patch<'a> {
     wasm: &'a [u8],
     layout: Layout,
-    sections: Sections<'a>,
+    pub(crate) sections: Sections<'a>,
     /// The functions whose indices change, and by how much.
     shift: Shift,
     /// `true` if the code has the new indices.
@@ -85,19 +89,16 @@ impl Body<'_> {
 
     /// Adds the operator itself, for additions behind it.
     pub(crate) fn keep(&mut self, operator: &Operator<'_>) {
-        match *operator {
-            _ if self.shift.is_none() => self.code.extend(self.operator),
-            Operator::Call { function_index } => {
-                self.emit(&Instruction::Call(self.shift.called(function_index)));
+        let shift = self.shift;
+        self.emit(&match *operator {
+            _ if shift.is_none() => return self.code.extend(self.operator),
+            Operator::Call { function_index: old } => Instruction::Call(shift.called(old)),
+            Operator::ReturnCall { function_index: old } => {
+                Instruction::ReturnCall(shift.called(old))
             }
-            Operator::ReturnCall { function_index } => {
-                self.emit(&Instruction::ReturnCall(self.shift.called(function_index)));
-            }
-            Operator::RefFunc { function_index } => {
-                self.emit(&Instruction::RefFunc(self.shift.index(function_index)));
-            }
-            _ => self.code.extend(self.operator),
-        }
+            Operator::RefFunc { function_index: old } => Instruction::RefFunc(shift.index(old)),
+            _ => return self.code.extend(self.operator),
+        });
     }
 
     /// Adds locals behind those of the function, once for all.
@@ -113,26 +114,10 @@ impl Body<'_> {
 
 impl<'a> Patch<'a> {
     /// Begins with a module as it is.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn of(wasm: &'a [u8]) -> Result<Self> {
-        let layout = Layout::of(wasm)?;
-        Ok(Self {
-            wasm,
-            sections: Sections::of(wasm)?,
-            shift: Shift { first: layout.imported.functions, ..Shift::default() },
-            is_shifted: false,
-            layout,
-            imports: ImportSection::new(),
-            types: TypeSection::new(),
-            functions: FunctionSection::new(),
-            tables: TableSection::new(),
-            globals: GlobalSection::new(),
-            exports: ExportSection::new(),
-            code: CodeSection::new(),
-        })
+        let (layout, sections) = (Layout::of(wasm)?, Sections::of(wasm)?);
+        let shift = Shift { first: layout.imported.functions, ..Shift::default() };
+        Ok(Self { wasm, layout, sections, shift, ..Self::default() })
     }
 
     /// Begins with an empty module.
@@ -251,26 +236,13 @@ impl<'a> Patch<'a> {
         self.sections.append(id, section);
     }
 
-    /// Gives the first memory these limits; the others grow to at most `others` pages.
-    pub(crate) fn limit_memories(&mut self, limits: MemoryLimits, others: u32) -> Result<()> {
-        self.sections.limit_memories(limits, others)
-    }
-
     /// Gives the memory these limits.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn set_memory(&mut self, limits: MemoryLimits) -> Result<()> {
-        self.limit_memories(limits, ALL_PAGES)
+        self.sections.limit_memories(limits, ALL_PAGES)
     }
 
     /// Defines the imported globals as constants of these numbers, and writes constants in the
     /// place of constant expressions that read them or compute.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn define_globals(&mut self, values: Vec<Value>) -> Result<()> {
         let constants: Vec<_> = values.into_iter().map(Constant::Number).collect();
         let mut globals = GlobalSection::new();
@@ -285,10 +257,6 @@ impl<'a> Patch<'a> {
     }
 
     /// Rewrites the instructions of all functions.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub(crate) fn rewrite(&mut self, rewrite: &mut impl Rewrite) -> Result<()> {
         let none = Shift::default();
         let shift = if self.is_shifted { &none } else { &self.shift };
@@ -306,43 +274,25 @@ impl<'a> Patch<'a> {
     }
 
     /// The new module.
-    ///
-    /// # Errors
-    ///
-    /// When the module has types that the encoder does not know.
     pub fn finish(mut self) -> Result<Vec<u8>> {
+        use SectionId::{Code, Custom, Element, Export, Global, Import, Start, Table, Type};
         if !self.shift.is_none() {
             if !self.is_shifted {
                 self.rewrite(&mut |_: &mut Body<'_>, _: &Operator<'_>| false)?;
             }
-            self.shift_sections()?;
+            // Sections beside the code name functions, too.
+            self.remove(Custom);
+            self.sections.reencode(&mut self.shift, &[Table, Global, Export, Start, Element])?;
         }
-        let Self { sections, imports, types, functions, tables, globals, exports, code, .. } = self;
-        let mut sections = sections;
-        sections.append(SectionId::Import, &imports);
-        sections.append(SectionId::Type, &types);
-        sections.append(SectionId::Function, &functions);
-        sections.append(SectionId::Table, &tables);
-        sections.append(SectionId::Global, &globals);
-        sections.append(SectionId::Export, &exports);
-        sections.append(SectionId::Code, &code);
+        let mut sections = self.sections;
+        sections.append(Import, &self.imports);
+        sections.append(Type, &self.types);
+        sections.append(SectionId::Function, &self.functions);
+        sections.append(Table, &self.tables);
+        sections.append(Global, &self.globals);
+        sections.append(Export, &self.exports);
+        sections.append(Code, &self.code);
         Ok(sections.finish())
-    }
-
-    /// Gives the functions that sections beside the code name their new indices.
-    fn shift_sections(&mut self) -> Result<()> {
-        use SectionId::{Element, Export, Global, Start, Table};
-        self.remove(SectionId::Custom);
-        self.sections.reencode(&mut self.shift, &[Table, Global, Export, Start, Element])
-    }
-
-    /// Encodes these sections once more.
-    pub(crate) fn reencode(
-        &mut self,
-        reencoder: &mut impl Reencode<Error = Infallible>,
-        which: &[SectionId],
-    ) -> Result<()> {
-        self.sections.reencode(reencoder, which)
     }
 }
 
@@ -408,10 +358,11 @@ impl Shift {
 
     /// The function itself.
     fn called(&self, function: u32) -> u32 {
-        if let Some(by) = self.substituted.get(&function) {
-            return *by;
+        match self.substituted.get(&function) {
+            Some(by) => *by,
+            None if function < self.first => function,
+            None => function + self.by,
         }
-        if function < self.first { function } else { function + self.by }
     }
 }
 

@@ -24,17 +24,13 @@ pub(super) fn canonical(wasm: &[u8], info: &ModuleInfo, heap: HeapPages) -> Resu
     tables::check(info)?;
     let mut patch = Patch::of(wasm)?;
     tables::limit(&mut patch, info)?;
-    let limits = match info.memory {
-        Some(limits) => Some(raised(limits, heap)?),
-        None => None,
-    };
-    if let Some(limits) = limits {
+    if let Some(limits) = info.memory {
         let others = match heap.growth {
             Growth::AsDeclared => ALL_PAGES,
             Growth::Fixed => 0,
             Growth::UpTo(pages) => pages.min(ALL_PAGES),
         };
-        patch.limit_memories(limits, others)?;
+        patch.sections.limit_memories(raised(limits, heap)?, others)?;
     }
     let exports = exports(patch.layout(), info)?;
     patch.replace(SectionId::Export, &exports);
@@ -63,15 +59,6 @@ pub(super) fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
     patch.finish()
 }
 
-/// The module without its start section, and the index of the function that the section names.
-pub(super) fn without_start(wasm: &[u8]) -> Result<Option<(Vec<u8>, u32)>> {
-    let mut patch = Patch::of(wasm)?;
-    match patch.remove_start() {
-        Some(start) => Ok(Some((patch.finish()?, start))),
-        None => Ok(None),
-    }
-}
-
 /// Limits with the extra heap pages in them.
 fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
     let minimum = limits.minimum.saturating_add(heap.extra);
@@ -79,10 +66,7 @@ fn raised(limits: MemoryLimits, heap: HeapPages) -> Result<MemoryLimits> {
     let maximum = match heap.growth {
         Growth::AsDeclared => declared,
         Growth::Fixed => Some(minimum),
-        Growth::UpTo(pages) => {
-            let pages = pages.min(ALL_PAGES);
-            Some(declared.map_or(pages, |maximum| maximum.min(pages)))
-        }
+        Growth::UpTo(pages) => Some(declared.unwrap_or(ALL_PAGES).min(pages)),
     };
     let limit = maximum.unwrap_or(ALL_PAGES).min(ALL_PAGES);
     if minimum > limit {

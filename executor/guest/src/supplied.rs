@@ -169,7 +169,7 @@ pub(super) fn is_dynamic(wasm: &[u8]) -> Result<bool> {
 pub(super) fn fold(patch: &mut Patch<'_>, supplied: Vec<Constant>) -> Result<()> {
     let mut folder = Folder(Values::of(patch.original(), supplied)?);
     use SectionId::{Data, Element, Global, Table};
-    patch.reencode(&mut folder, &[Table, Global, Element, Data])
+    patch.sections.reencode(&mut folder, &[Table, Global, Element, Data])
 }
 
 impl Layout {

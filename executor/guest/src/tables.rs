@@ -32,7 +32,7 @@ pub(super) fn check(info: &ModuleInfo) -> Result<()> {
 pub(super) fn limit(patch: &mut Patch<'_>, info: &ModuleInfo) -> Result<()> {
     let grown = info.tables.iter().filter(|table| table.grown).count() as u64;
     match MOST_GROWN.checked_div(grown) {
-        Some(most) => patch.reencode(&mut Limits(&info.tables, most), &[SectionId::Table]),
+        Some(most) => patch.sections.reencode(&mut Limits(&info.tables, most), &[SectionId::Table]),
         None => Ok(()),
     }
 }
