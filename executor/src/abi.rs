@@ -58,30 +58,18 @@ pub const ALLOCATOR: &str = "alloc";
 impl Abi {
     /// Checks an export's signature; `None` stands for one that no host can call.
     pub(crate) fn check(self, name: &str, signature: Option<&Signature>) -> Result<()> {
+        use ValueType::{I32, I64};
+        let takes = |params: &[_]| signature.is_some_and(|found| found.params == params);
+        let gives = |results: &[_]| signature.is_some_and(|found| found.results == results);
         let (fits, expected) = match self {
-            Self::Substrate => (
-                signature.is_some_and(|s| {
-                    s.params == [ValueType::I32; 2] && s.results == [ValueType::I64]
-                }),
-                "(i32, i32) -> (i64)",
-            ),
-            Self::Input => {
-                (signature.is_some_and(|s| s.params.is_empty()), "() -> () or () -> (values)")
-            }
-            Self::Bytes => (
-                signature.is_some_and(|s| s.params == [ValueType::I32; 2]),
-                "(i32, i32) -> () or (i32, i32) -> (values)",
-            ),
+            Self::Substrate => (takes(&[I32; 2]) && gives(&[I64]), "(i32, i32) -> (i64)"),
+            Self::Input => (takes(&[]), "() -> () or () -> (values)"),
+            Self::Bytes => (takes(&[I32; 2]), "(i32, i32) -> () or (i32, i32) -> (values)"),
             Self::Plain => {
                 (signature.is_some(), "numbers, vectors, and references of funcref and externref")
             }
-            Self::Wasi => (signature == Some(&Signature::default()), "() -> ()"),
-            Self::Wapc => (
-                signature.is_some_and(|s| {
-                    s.params == [ValueType::I32; 2] && s.results == [ValueType::I32]
-                }),
-                "(i32, i32) -> (i32)",
-            ),
+            Self::Wasi => (takes(&[]) && gives(&[]), "() -> ()"),
+            Self::Wapc => (takes(&[I32; 2]) && gives(&[I32]), "(i32, i32) -> (i32)"),
             Self::Typed | Self::Codec => (false, "a function of a component"),
         };
         if fits { Ok(()) } else { Err(self.misfit(name, signature, expected)) }

@@ -80,12 +80,8 @@ impl ArtifactKey {
     /// The digest of the key and of code under it, which stands before the code in its file.
     fn digest(&self, code: &[u8]) -> [u8; DIGEST as usize] {
         let length = (self.0.len() as u64).to_le_bytes();
-        Sha256::new()
-            .chain_update(length)
-            .chain_update(&self.0)
-            .chain_update(code)
-            .finalize()
-            .into()
+        let key = Sha256::new().chain_update(length).chain_update(&self.0);
+        key.chain_update(code).finalize().into()
     }
 }
 

@@ -36,34 +36,23 @@ pub struct Heap {
 
 /// Why an allocation or a release was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell what the fields are")]
 pub enum HeapError {
     /// More than [`LARGEST`] was requested.
     #[error("{size} bytes were requested; the largest allocation has {LARGEST}")]
-    TooLarge {
-        /// Requested size, bytes.
-        size: u32,
-    },
-    /// The memory is too small: grow it and call again.
+    TooLarge { size: u32 },
+    /// The memory is too small by these pages of 64 KiB: grow it and call again.
     #[error("the guest's memory is full ({pages} more pages needed)")]
-    NeedsMemory {
-        /// Missing pages of 64 KiB.
-        pages: u32,
-    },
+    NeedsMemory { pages: u32 },
     /// The end of a 32-bit memory is reached.
     #[error("the guest's address space is full")]
     AddressSpace,
     /// The pointer is not an allocation of this allocator, or is free already.
     #[error("{pointer:#x} is not an allocation in use")]
-    NotAllocated {
-        /// The pointer to free.
-        pointer: u32,
-    },
+    NotAllocated { pointer: u32 },
     /// The guest overwrote the allocator's headers.
     #[error("the allocator's header at {header:#x} was overwritten by the guest")]
-    Corrupt {
-        /// Address of the header.
-        header: u32,
-    },
+    Corrupt { header: u32 },
     /// An earlier call saw a corrupt header.
     #[error("the allocator stopped after a corrupt header")]
     Poisoned,
@@ -123,12 +112,8 @@ impl Heap {
         if self.poisoned {
             return Err(HeapError::Poisoned);
         }
-        let Some(header) = pointer.checked_sub(HEADER) else {
-            return Err(HeapError::NotAllocated { pointer });
-        };
-        if pointer > self.bump {
-            return Err(HeapError::NotAllocated { pointer });
-        }
+        let header = pointer.checked_sub(HEADER).filter(|_| pointer <= self.bump);
+        let header = header.ok_or(HeapError::NotAllocated { pointer })?;
         let content = self.read(memory, header)?;
         if content & !u64::from(u32::MAX) != OCCUPIED {
             return Err(HeapError::NotAllocated { pointer });

@@ -76,7 +76,6 @@ impl Log {
         {
             let [target, message] = [target, message]
                 .map(|text| String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]));
-            // A panic loses the line.
             let _ = unless_it_panics(|| sink(level, &target, &message));
         }
     }

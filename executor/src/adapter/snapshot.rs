@@ -9,6 +9,10 @@ use crate::host::CleanHost;
 pub const NOT_EXPORTED: Error = Error::Misuse("mutable state that is not exported");
 
 /// An instance whose globals and tables can be saved by name and restored.
+///
+/// # Errors
+///
+/// [`NOT_EXPORTED`] for a name that the instance does not have, or when the runtime fails.
 pub trait Stateful: Live {
     /// A global with its value.
     type Global: Send;
@@ -16,31 +20,15 @@ pub trait Stateful: Live {
     type Table: Send;
 
     /// Saves a global.
-    ///
-    /// # Errors
-    ///
-    /// [`NOT_EXPORTED`], or when the runtime fails.
     fn save_global(&mut self, name: &str) -> Result<Self::Global>;
 
     /// Gives a global its saved value.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails.
     fn restore_global(&mut self, saved: &Self::Global) -> Result<()>;
 
     /// Saves a table.
-    ///
-    /// # Errors
-    ///
-    /// [`NOT_EXPORTED`], or when the runtime fails.
     fn save_table(&mut self, name: &str) -> Result<Self::Table>;
 
     /// Gives a table its saved entries. `false` if it has grown: nothing shrinks a table.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails.
     fn restore_table(&mut self, saved: &Self::Table) -> Result<bool>;
 }
 
@@ -52,11 +40,7 @@ pub struct Snapshot<L: Stateful> {
 }
 
 impl<L: Stateful> Snapshot<L> {
-    /// Saves all that the guest can change.
-    ///
-    /// # Errors
-    ///
-    /// When a part is not exported, or the runtime fails.
+    /// Saves all that the guest can change. Fails as [`Stateful`] does.
     pub fn take(live: &mut L, info: &ModuleInfo) -> Result<Self> {
         let exports = info.mutable_globals.iter().filter_map(|global| global.export.as_deref());
         let globals = exports.map(|name| live.save_global(name)).collect::<Result<_>>()?;
@@ -64,10 +48,6 @@ impl<L: Stateful> Snapshot<L> {
     }
 
     /// The same for instances whose globals come back by other means.
-    ///
-    /// # Errors
-    ///
-    /// When a table is not exported, or the runtime fails.
     pub fn without_globals(live: &mut L, info: &ModuleInfo) -> Result<Self> {
         let written = info.tables.iter().filter(|_| info.writes_tables);
         let exports = written.filter_map(|table| table.export.as_deref());
@@ -76,10 +56,6 @@ impl<L: Stateful> Snapshot<L> {
     }
 
     /// Restores everything but the memory. `false` if a table has grown.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails.
     #[inline]
     pub fn restore(&self, live: &mut L) -> Result<bool> {
         for global in &self.globals {

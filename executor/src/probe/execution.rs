@@ -10,7 +10,7 @@
 //! another thread. Memory that becomes executable with a module is evidence against an
 //! interpreter.
 
-use super::executable::ExecutableMap;
+use super::ExecutableMap;
 use super::kernel::{EXPORT, PACKED, ROUNDS, guest, native};
 use super::look::{Kernel, Look, Search};
 use crate::abi::Abi;
