@@ -85,11 +85,7 @@ impl Abi {
     }
 
     fn misfit(self, name: &str, found: Option<&Signature>, expected: &'static str) -> Error {
-        let found = found.map_or_else(
-            || "with references of types that no host can pass".to_owned(),
-            ToString::to_string,
-        );
-        Error::WrongSignature { name: name.to_owned(), abi: self, expected, found }
+        Error::WrongSignature { name: name.to_owned(), abi: self, expected, found: in_words(found) }
     }
 
     /// All of them.
@@ -116,6 +112,12 @@ impl Abi {
             Self::Codec => "codec",
         }
     }
+}
+
+/// A type in a message; `None` stands for one that no host can call.
+pub(crate) fn in_words(signature: Option<&Signature>) -> String {
+    let unknown = || "with references of types that no host can pass".to_owned();
+    signature.map_or_else(unknown, ToString::to_string)
 }
 
 impl fmt::Display for Abi {

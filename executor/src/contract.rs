@@ -217,11 +217,8 @@ pub trait Instance: Send {
     /// When the runtime fails.
     fn finish(&mut self) -> Result<()>;
 
-    /// Makes the three steps of a call; the tables time this function.
-    ///
-    /// # Errors
-    ///
-    /// Those of the three steps; `finish` runs even when `invoke` fails.
+    /// Makes the three steps of a call, and gives their errors; `finish` runs even when `invoke`
+    /// fails. The tables time this function.
     fn call(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         self.prepare()?;
         let outcome = self.invoke(export, input, output, None);
@@ -229,11 +226,7 @@ pub trait Instance: Send {
         outcome
     }
 
-    /// Makes the three steps of a call with options.
-    ///
-    /// # Errors
-    ///
-    /// Those of the three steps; `finish` runs even when `invoke` fails.
+    /// The same of a call with options.
     fn call_with(
         &mut self,
         export: ExportId,
@@ -380,13 +373,9 @@ impl Exports {
     pub fn position(&self, name: &str) -> Result<u32> {
         let named = |index: &u32| self.all[*index as usize].name.as_str();
         let Ok(place) = self.by_name.binary_search_by_key(&name, named) else {
-            return Err(Error::NoSuchExport {
-                name: name.to_owned(),
-                candidates: crate::text::similar(
-                    name,
-                    self.all.iter().map(|export| export.name.as_str()),
-                ),
-            });
+            let names = self.all.iter().map(|export| export.name.as_str());
+            let candidates = crate::text::similar(name, names);
+            return Err(Error::NoSuchExport { name: name.to_owned(), candidates });
         };
         let index = self.by_name[place];
         if self.all[index as usize].imported {

@@ -20,6 +20,7 @@ pub use state::State;
 pub(crate) use state::States;
 
 use crate::Signature;
+use crate::abi::in_words;
 use crate::error::{Error, Result};
 use crate::outcome::{Trap, TrapKind};
 use crate::text;
@@ -65,14 +66,6 @@ impl HostFunction {
     /// The trap of this function with a reason.
     pub(crate) fn refuse(&self, reason: impl fmt::Display) -> Trap {
         TrapKind::HostFunction { name: self.name.clone(), reason: reason.to_string() }.into()
-    }
-
-    fn stub(
-        import: &FunctionImport,
-        body: impl Fn(&mut HostCall<'_>) -> Result<(), Trap> + Send + Sync + 'static,
-    ) -> Self {
-        let FunctionImport { module, name, signature } = import.clone();
-        Self { module, name, signature: signature.unwrap_or_default(), body: Box::new(body) }
     }
 }
 
@@ -246,12 +239,9 @@ impl Functions {
         imports: &[FunctionImport],
         missing: Imports,
     ) -> Result<Box<[Arc<HostFunction>]>> {
-        if missing == Imports::Error {
-            let lacking: Vec<_> =
-                imports.iter().filter(|import| self.answer(import).is_none()).collect();
-            if !lacking.is_empty() {
-                return Err(self.missing(&lacking));
-            }
+        let lacking = || imports.iter().filter(|import| self.answer(import).is_none());
+        if missing == Imports::Error && lacking().next().is_some() {
+            return Err(Error::MissingImports { imports: lacking().map(|of| self.missing(of)).collect() });
         }
         let resolved = imports.iter().map(|import| match self.answer(import) {
             Some(function) => Arc::clone(function),
@@ -260,28 +250,22 @@ impl Functions {
         Ok(resolved.collect())
     }
 
-    fn missing(&self, imports: &[&FunctionImport]) -> Error {
-        let described = imports.iter().map(|import| {
-            let ty = import.signature.as_ref().map_or_else(
-                || "with references of types that no host can pass".to_owned(),
-                ToString::to_string,
-            );
-            let known = self.find(&import.module, &import.name);
-            let remark = match known {
-                Some(function) => format!("; the host's has the type {}", function.signature),
-                None => text::near(&self.similar(import)),
-            };
-            let (module, name) = (text::name(&import.module), text::name(&import.name));
-            format!("{module}.{name} {ty}{remark}")
-        });
-        Error::MissingImports { imports: described.collect() }
-    }
-
-    /// Names like that of an import, with their modules.
-    fn similar(&self, import: &FunctionImport) -> Vec<String> {
-        let wanted = format!("{}.{}", import.module, import.name);
-        let names: Vec<_> = self.iter().map(|f| format!("{}.{}", f.module, f.name)).collect();
-        text::similar(&wanted, names.iter().map(String::as_str)).into_iter().take(1).collect()
+    /// An import in a message, with the type or the closest name that the host has.
+    fn missing(&self, import: &FunctionImport) -> String {
+        let FunctionImport { module, name, signature } = import;
+        let remark = match self.find(module, name) {
+            Some(function) => format!("; the host's has the type {}", function.signature),
+            None => {
+                let names: Vec<_> =
+                    self.iter().map(|f| format!("{}.{}", f.module, f.name)).collect();
+                let names = names.iter().map(String::as_str);
+                let mut near = text::similar(&format!("{module}.{name}"), names);
+                near.truncate(1);
+                text::near(&near)
+            }
+        };
+        let ty = in_words(signature.as_ref());
+        format!("{}.{} {ty}{remark}", text::name(module), text::name(name))
     }
 }
 
@@ -292,13 +276,12 @@ impl fmt::Debug for Functions {
 }
 
 fn stub(import: &FunctionImport, missing: Imports) -> HostFunction {
-    match (missing, &import.signature) {
+    let FunctionImport { module, name, signature } = import.clone();
+    let trap = Trap::from(TrapKind::MissingImport { module: module.clone(), name: name.clone() });
+    let body: Box<Body> = match (missing, &signature) {
         // The results are zeros unless the body gives others.
-        (Imports::Zero, Some(_)) => HostFunction::stub(import, |_| Ok(())),
-        _ => {
-            let (module, name) = (import.module.clone(), import.name.clone());
-            let trap = Trap::from(TrapKind::MissingImport { module, name });
-            HostFunction::stub(import, move |_| Err(trap.clone()))
-        }
-    }
+        (Imports::Zero, Some(_)) => Box::new(|_| Ok(())),
+        _ => Box::new(move |_| Err(trap.clone())),
+    };
+    HostFunction { module, name, signature: signature.unwrap_or_default(), body }
 }

@@ -64,10 +64,11 @@ pub fn loaded(
     if memory::tracks_any() {
         memory::reinstall_signal_handler().map_err(Error::system("cannot handle SIGSEGV first"))?;
     }
-    Ok(match strategy.pooled {
-        true => Box::new(Pool::new(module, config.instances as usize)),
-        false => module,
-    })
+    if !strategy.pooled {
+        return Ok(module);
+    }
+    let idle = Arc::new(Shelf::new(config.instances as usize));
+    Ok(Box::new(Pool { module: Arc::new(Mutex::new(module)), idle }))
 }
 
 /// A module whose instances are taken from a pool for each call.
@@ -79,19 +80,9 @@ struct Pool {
 /// Instances that nobody uses now.
 type Idle = Shelf<Box<dyn Instance>>;
 
-impl Pool {
-    fn new(module: Box<dyn Module>, capacity: usize) -> Self {
-        Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(Shelf::new(capacity)) }
-    }
-
-    fn module(&self) -> parking_lot::MutexGuard<'_, Box<dyn Module>> {
-        self.module.lock()
-    }
-}
-
 impl Module for Pool {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.module().export(name, abi)
+        self.module.lock().export(name, abi)
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
@@ -100,11 +91,11 @@ impl Module for Pool {
     }
 
     fn probe(&mut self) -> Result<()> {
-        self.module().probe()
+        self.module.lock().probe()
     }
 
     fn effective(&self) -> EffectiveConfig {
-        self.module().effective().with(
+        self.module.lock().effective().with(
             "pool",
             format!(
                 "Touchstone's, shared by all threads: a thread gets the instance that it returned \
@@ -123,20 +114,12 @@ struct Taken {
     idle: Arc<Idle>,
 }
 
-impl Taken {
-    /// From the pool, or a new one while all are in use.
-    fn take(&self) -> Result<Box<dyn Instance>> {
-        match self.idle.take() {
-            Some(instance) => Ok(instance),
-            None => self.module.lock().new_instance(),
-        }
-    }
-}
-
 impl Instance for Taken {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
-        let mut instance = self.take()?;
+        // A new one while all are in use.
+        let new = || self.module.lock().new_instance();
+        let mut instance = self.idle.take().map_or_else(new, Ok)?;
         instance.prepare()?;
         *self.instance = Some(instance);
         Ok(())

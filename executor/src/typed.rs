@@ -64,9 +64,7 @@ impl Export {
         instance: &mut dyn Instance,
         params: &[Value],
     ) -> Result<Result<Vec<Value>, Trap>> {
-        let (input, mut output) = (self.input(params)?, Vec::new());
-        let outcome = instance.call(self.id, &input, &mut output)?;
-        self.results(outcome, &output)
+        self.run(params, |input, output| instance.call(self.id, input, output))
     }
 
     /// The same with options of this call.
@@ -80,9 +78,7 @@ impl Export {
         params: &[Value],
         options: CallOptions<'_>,
     ) -> Result<Result<Vec<Value>, Trap>> {
-        let (input, mut output) = (self.input(params)?, Vec::new());
-        let outcome = instance.call_with(self.id, &input, &mut output, options)?;
-        self.results(outcome, &output)
+        self.run(params, |input, output| instance.call_with(self.id, input, output, options))
     }
 
     /// The parameters as an input.
@@ -108,12 +104,16 @@ impl Export {
         Ok(input)
     }
 
-    /// The results in an output.
-    fn results(&self, outcome: Outcome, output: &[u8]) -> Result<Result<Vec<Value>, Trap>> {
-        if let Outcome::Trapped(trap) = outcome {
+    fn run(
+        &self,
+        params: &[Value],
+        call: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<Outcome>,
+    ) -> Result<Result<Vec<Value>, Trap>> {
+        let mut output = Vec::new();
+        if let Outcome::Trapped(trap) = call(&self.input(params)?, &mut output)? {
             return Ok(Err(trap));
         }
-        let mut rest = output;
+        let mut rest = &output[..];
         let mut take = |ty: &crate::ValueType| {
             let (bytes, tail) = rest.split_at_checked(ty.size())?;
             rest = tail;
@@ -195,10 +195,7 @@ impl<P: HostValues, R: HostValues> TypedExport<P, R> {
     }
 
     fn typed(ended: Result<Vec<Value>, Trap>) -> Result<Result<R, Trap>> {
-        let results = match ended {
-            Ok(results) => results,
-            Err(trap) => return Ok(Err(trap)),
-        };
-        R::take(&results).map(Ok).ok_or(Error::FOREIGN_HANDLE)
+        let typed = |results: Vec<Value>| R::take(&results).ok_or(Error::FOREIGN_HANDLE);
+        ended.map(typed).map_or_else(|trap| Ok(Err(trap)), |results| results.map(Ok))
     }
 }

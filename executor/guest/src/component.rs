@@ -51,8 +51,7 @@ pub struct ComponentInfo {
     pub interfaces: Vec<String>,
     /// The functions that the outermost component makes of core functions and exports.
     pub(super) lifted: Vec<Lifted>,
-    /// An export, of whichever module or component, under a name that is kept for
-    /// rewriting.
+    /// An export, of whichever module or component, under a name that is kept for rewriting.
     pub(super) reserved: Option<String>,
 }
 
@@ -124,9 +123,8 @@ impl ComponentInfo {
     }
 }
 
-/// Validates a component and looks at it.
 pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
-    let features = super::features::BASIC | WasmFeatures::SIMD | WasmFeatures::COMPONENT_MODEL;
+    let features = super::feature::BASIC | WasmFeatures::SIMD | WasmFeatures::COMPONENT_MODEL;
     let read = read_with(wasm, features);
     if let Err(Error::Invalid { .. }) = &read
         && read_with(wasm, features | WasmFeatures::GC_TYPES).is_ok()

@@ -2,15 +2,12 @@
 //! state of the core instances back and then calls it. A host that calls the first function
 //! of each use by its entry saves a call of the function that resets.
 //!
-//! A function's parameters are written to memory before it runs, and the guest's allocator
-//! makes room for them. So whichever runs first, the allocator or the function, brings the
-//! state back.
+//! A function's parameters are written to memory before it runs, and the guest's allocator makes
+//! room for them. So whichever runs first, the allocator or the function, brings the state back.
 
-use super::component::ComponentInfo;
-use super::component_reset::{Added, EXPORT};
-use super::core_reset::{self, DRIVEN, StateCall};
-use super::patch::Patch;
-use crate::error::Result;
+use crate::component_reset::{Added, EXPORT};
+use crate::core_reset::DRIVEN;
+use crate::{ComponentInfo, Patch, Result, StateCall, core_reset};
 use std::collections::HashMap;
 use wasm_encoder::{
     BlockType, CanonicalOption, ComponentTypeRef, ConstExpr, ExportKind, Function, ValType,

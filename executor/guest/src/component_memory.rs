@@ -3,11 +3,10 @@
 //! A runtime that requests memory from a host states the limits of the memory, not its module.
 //! Therefore each core module that defines a memory gets a distinct maximum size.
 
-use super::component::{ComponentInfo, CoreModule};
-use super::data;
-use super::info::{self, ALL_PAGES, MemoryLimits, Segment};
-use super::patch::Patch;
-use crate::error::{Error, Result};
+use crate::info::ALL_PAGES;
+use crate::{
+    ComponentInfo, CoreModule, Error, MemoryLimits, Patch, Result, Segment, info, rewrite,
+};
 use std::ops::Range;
 use touchstone_memory::InitialContent;
 use wasm_encoder::{Component, ComponentSectionId, RawSection};
@@ -58,7 +57,7 @@ pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>>
         let mut patch = Patch::of(&wasm[module.bytes.clone()])?;
         patch.set_memory(limits)?;
         if fits(module, memory) {
-            data::leave_out(&mut patch)?;
+            rewrite::leave_out_data(&mut patch)?;
         }
         changes.push((module.bytes.clone(), patch.finish()?));
     }

@@ -5,12 +5,10 @@
 //! One function for all of them is not possible: a component must not be entered by a component
 //! that contains it, or that it contains.
 
-use super::component::{ComponentInfo, CoreModule, HEADER};
-use super::component_memory;
-use super::core_reset::{self, DRIVEN, HANDLE, RUN};
-use super::info::MemoryLimits;
-use super::spaces::{Counts, Part};
-use crate::error::Result;
+use crate::component::HEADER;
+use crate::core_reset::{DRIVEN, HANDLE, RUN};
+use crate::spaces::{Counts, Part};
+use crate::{ComponentInfo, CoreModule, MemoryLimits, Result, component_memory, core_reset};
 use wasm_encoder::{
     CanonicalOption, ComponentBuilder, ComponentExportKind, ComponentTypeRef, ExportKind,
     ModuleArg, PrimitiveValType, ValType,
@@ -92,12 +90,10 @@ impl ComponentInfo {
         }
     }
 
-    /// The added exports of the component
-    /// [`resettable`](super::GuestModule::resettable): `func(call: u32, handles: u32) ->
-    /// u32`. The first parameter and the result are those of
-    /// [`StateCall`](super::StateCall). The second one is the largest number of handles at
-    /// a time since the instance was clean. The function traps if more are in use now, or were
-    /// since then.
+    /// The added exports of the component [`resettable`](super::GuestModule::resettable):
+    /// `func(call: u32, handles: u32) -> u32`. The first parameter and the result are those of
+    /// [`StateCall`](super::StateCall). The second one is the largest number of handles at a time
+    /// since the instance was clean. The function traps if more are in use now, or were since then.
     pub fn reset_functions(&self) -> Vec<String> {
         self.parts.last().map(|root| self.names(root)).unwrap_or_default()
     }

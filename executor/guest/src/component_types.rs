@@ -234,7 +234,6 @@ impl fmt::Display for DataType {
     }
 }
 
-/// Writes things with commas between them.
 fn joined<T>(
     f: &mut fmt::Formatter<'_>,
     all: &[T],

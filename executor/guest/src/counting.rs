@@ -6,11 +6,9 @@
 //! no cost for the length of bulk operators: one per operator, none for operators that only shape
 //! the code ([`cost`]), and one per function entered.
 
-use super::info::ModuleInfo;
-use super::patch::{Body, Patch, Rewrite};
-use super::{ADDED, GuestModule};
-use crate::error::{Result, unhostable};
-use crate::feature::Feature;
+use crate::error::unhostable;
+use crate::patch::{Body, Rewrite};
+use crate::{ADDED, Feature, GuestModule, ModuleInfo, Patch, Result};
 use std::sync::Arc;
 use wasm_encoder::{ConstExpr, ExportKind, Function, ValType};
 use wasmparser::Operator;
@@ -23,12 +21,9 @@ impl GuestModule {
     /// The module with a count of the executed operators, which the additional export
     /// [`OPERATORS`] returns.
     ///
-    /// The count of one call is the difference between the counter after it and before
-    /// it, less one for the entry of each function that the host called.
-    ///
-    /// # Errors
-    ///
-    /// When the guest is a component, or exports something under that name.
+    /// The count of one call is the difference between the counter after it and before it, less one
+    /// for the entry of each function that the host called. Fails when the guest is a component, or
+    /// exports something under that name.
     pub fn counting(&self) -> Result<Self> {
         if self.info.component.is_some() {
             return unhostable("it is a component: only core modules can be made to count");
@@ -101,7 +96,6 @@ fn counting(wasm: &[u8]) -> Result<Vec<u8>> {
 
 /// Adds to the counter between operators that stay as they are.
 struct Counting {
-    /// Index of the counter.
     counter: u32,
     /// Operators that are not counted yet.
     pending: i64,

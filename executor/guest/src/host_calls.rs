@@ -69,7 +69,6 @@ impl Patch<'_> {
     }
 }
 
-/// The pass.
 struct Calls {
     calls: HostCalls,
     /// The global that counts down to the next check.

@@ -1,15 +1,11 @@
-//! Static inspection of a module: its imports and exports, and the state that it can
-//! change.
+//! Static inspection of a module: its imports and exports, and the state that it can change.
 
-use super::component::{self, ComponentInfo};
-use super::supplied::Supplied;
-use super::{features, read};
-use crate::WASM_PAGE;
-use crate::error::{Error, Result, SegmentTrap, unhostable};
-use crate::feature::Features;
-use crate::imports;
-use crate::signature::{Signature, ValueType};
+use crate::error::unhostable;
 use crate::text::plural;
+use crate::{
+    ComponentInfo, Error, Features, Result, SegmentTrap, Signature, Supplied, ValueType, WASM_PAGE,
+    component, feature, imports, read,
+};
 use std::ops::Range;
 use touchstone_memory::InitialContent;
 use wasmparser::{Parser, Payload};
@@ -195,28 +191,22 @@ impl ModuleInfo {
         self.exports.iter().map(|export| export.name.as_str()).find(is_program)
     }
 
-    /// Validates and inspects a module or a component.
-    ///
-    /// # Errors
-    ///
-    /// When the bytes are neither, do not validate, or use an unsupported feature.
+    /// Validates and inspects a module or a component. Fails when the bytes are neither, do not
+    /// validate, or use an unsupported feature.
     pub fn read(wasm: &[u8]) -> Result<Self> {
         if is_component(wasm)? {
             return component::read(wasm);
         }
-        read::inspect(wasm, features::hostable(features::needed(wasm)?)?)
+        read::inspect(wasm, feature::hostable(feature::needed(wasm)?)?)
     }
 
     /// The features that a core module needs, also where it cannot be hosted; none of a component.
-    ///
-    /// # Errors
-    ///
-    /// When the bytes do not validate.
+    /// Fails when the bytes do not validate.
     pub fn read_features(wasm: &[u8]) -> Result<Features> {
         if !wasm.starts_with(CORE) {
             return Ok(Features::NONE);
         }
-        features::needed(wasm)
+        feature::needed(wasm)
     }
 
     /// The state that the module's instructions can change, in a line: `memory (17 pages, grows),

@@ -44,11 +44,7 @@ pub struct Imported {
 }
 
 impl Layout {
-    /// Reads the declarations of a module.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
+    /// Reads the declarations of a module. Fails when the module cannot be read.
     pub fn of(wasm: &[u8]) -> Result<Self> {
         let mut layout = Self::default();
         for payload in Parser::new(0).parse_all(wasm) {

@@ -18,13 +18,9 @@ mod constants;
 mod constructors;
 mod core_reset;
 mod counting;
-mod data;
 mod deterministic;
-mod entries;
 mod error;
-mod exported_state;
 mod feature;
-mod features;
 mod host_calls;
 pub mod imports;
 mod info;
@@ -39,7 +35,6 @@ mod short_names;
 mod signature;
 mod spaces;
 mod supplied;
-mod tables;
 pub mod text;
 
 pub use blob::{MAX_UNPACKED, PREFIX, unpack};
@@ -49,12 +44,10 @@ pub use component_memory::ComponentMemory;
 pub use component_types::{DataType, FunctionType};
 pub use composed::composed;
 pub use constructors::{constructors, started_with};
-pub use core_reset::{EXPORT as RESET, StateCall};
+pub use core_reset::{EXPORT as RESET, StateCall, entry};
 pub use counting::OPERATORS;
 pub use deterministic::{Open, deterministic};
-pub use entries::entry;
 pub use error::{Error, LinkError, Result, SegmentTrap};
-pub use exported_state::{STATE_EXPORTED, with_exported_state};
 pub use feature::{Feature, Features};
 pub use host_calls::{Check, HOST_GROW, HOST_SIZE, HOST_SIZED, HostCalls};
 pub use info::{
@@ -63,6 +56,7 @@ pub use info::{
 pub use layout::{Imported, Layout};
 pub use link::link;
 pub use patch::Patch;
+pub use rewrite::{STATE_EXPORTED, with_exported_state};
 pub use short_names::ShortName;
 pub use signature::{Reference, Signature, Value, ValueType};
 pub use supplied::{Item, Supplied};
@@ -82,11 +76,8 @@ pub const ADDED: &str = "__touchstone_";
 
 /// Settings of a guest's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default, deny_unknown_fields)
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct HeapPages {
     /// Pages of 64 KiB on top of the module's own minimum.
     #[cfg_attr(feature = "serde", serde(rename = "extra_pages"))]
@@ -97,11 +88,8 @@ pub struct HeapPages {
 
 /// The growth of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(rename_all = "snake_case")
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Growth {
     /// As far as the module itself allows.
     #[default]
@@ -113,11 +101,8 @@ pub enum Growth {
 }
 
 /// The module with definitions in the place of imported memories, tables, globals and tags, as
-/// [`GuestModule::new`] gives it to every backend; as it is where it imports none.
-///
-/// # Errors
-///
-/// When the bytes are no module that can be hosted, or an import cannot be supplied.
+/// [`GuestModule::new`] gives it to every backend; as it is where it imports none. Fails when the
+/// bytes are no module that can be hosted, or an import cannot be supplied.
 pub fn with_definitions(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
     let info = ModuleInfo::read(wasm)?;
     if info.component.is_some() {
@@ -136,12 +121,9 @@ pub struct GuestModule {
 }
 
 impl GuestModule {
-    /// Prepares a module, raw or as a zstd-compressed Substrate blob, or a component.
-    ///
-    /// # Errors
-    ///
-    /// When the bytes are neither, do not validate, or need an unsupported feature; when heap
-    /// pages are requested for a component.
+    /// Prepares a module, raw or as a zstd-compressed Substrate blob, or a component. Fails when
+    /// the bytes are neither, do not validate, or need an unsupported feature; when heap pages are
+    /// requested for a component.
     pub fn new(name: &str, bytes: &[u8], heap: HeapPages) -> Result<Self> {
         let mut wasm = unpack(bytes)?;
         let mut info = ModuleInfo::read(&wasm)?;
@@ -196,12 +178,8 @@ impl GuestModule {
         })
     }
 
-    /// The content of the initial memory, from the bytes alone.
-    ///
-    /// # Errors
-    ///
-    /// When a start function or a computed offset makes that impossible.
-    /// [`Error::Segment`] where a segment does not fit.
+    /// The content of the initial memory, from the bytes alone. Fails when a start function or a
+    /// computed offset makes that impossible, with [`Error::Segment`] where a segment does not fit.
     pub fn initial_content(&self) -> Result<InitialContent> {
         refused(self.info.image_refusal())?;
         if let Some(trap) = self.info.segment_trap {
@@ -211,15 +189,11 @@ impl GuestModule {
         info::content(size, &self.info.segments, &self.wasm)
     }
 
-    /// The module without the content of its active data segments, for memories with an
-    /// image. Segments that no instruction names are removed, and one empty segment replaces
-    /// the other active ones. In a component this holds for modules that define a memory in which
-    /// their data lies: see [`component_memories`](Self::component_memories).
-    ///
-    /// # Errors
-    ///
-    /// When a segment's address is not known before instantiation, or a start
-    /// function would see the difference.
+    /// The module without the content of its active data segments, for memories with an image.
+    /// Segments that no instruction names are removed, and one empty segment replaces the other
+    /// active ones. In a component this holds for modules that define a memory in which their data
+    /// lies: see [`component_memories`](Self::component_memories). Fails when a segment's address
+    /// is not known before instantiation, or a start function would see the difference.
     pub fn without_data(&self) -> Result<Vec<u8>> {
         if let Some(component) = &self.info.component {
             return component_memory::without_data(&self.wasm, component);
@@ -228,13 +202,9 @@ impl GuestModule {
         rewrite::without_data(&self.wasm)
     }
 
-    /// The module without its start section, and the index of its start function, for runtimes
-    /// that would run it before anybody could look at the instance. `None` without one, and for
-    /// components.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
+    /// The module without its start section, and the index of its start function, for runtimes that
+    /// would run it before anybody could look at the instance. `None` without one, and for
+    /// components. Fails when the module cannot be read.
     pub fn without_start(&self) -> Result<Option<(Vec<u8>, u32)>> {
         if !self.info.has_start {
             return Ok(None);
@@ -244,12 +214,8 @@ impl GuestModule {
         start.map(|start| Ok((patch.finish()?, start))).transpose()
     }
 
-    /// The memories of the core modules in a component, for hosts that provide them; none in
-    /// a core module.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`without_data`](Self::without_data).
+    /// The memories of the core modules in a component, for hosts that provide them; none in a core
+    /// module. The errors are those of [`without_data`](Self::without_data).
     pub fn component_memories(&self) -> Result<Vec<ComponentMemory>> {
         match &self.info.component {
             Some(component) => component_memory::list(&self.wasm, component),
@@ -261,13 +227,10 @@ impl GuestModule {
     /// where it is known before instantiation. Active data segments of these memories are [left
     /// out](Self::without_data).
     ///
-    /// A component gets functions that save and restore the state of the core instances in
-    /// it: see [`ComponentInfo::reset_functions`]. Where it can be, its own functions also have
-    /// [entries](ComponentInfo::entries). The state of a core module is exported already.
-    ///
-    /// # Errors
-    ///
-    /// When the instances of a component cannot be reset in place
+    /// A component gets functions that save and restore the state of the core instances in it: see
+    /// [`ComponentInfo::reset_functions`]. Where it can be, its own functions also have
+    /// [entries](ComponentInfo::entries). The state of a core module is exported already. Fails
+    /// when the instances of a component cannot be reset in place
     /// ([`ComponentInfo::reset_refusal`]), or the guest cannot be read.
     pub fn resettable(&self) -> Result<Cow<'_, [u8]>> {
         let Some(component) = &self.info.component else {
@@ -290,34 +253,26 @@ impl GuestModule {
     ///
     /// With `counts`, the module exports a global of type `i32` under the name [`entered`]: how
     /// many entries have brought the globals back so far, modulo 2³². A call that a deadline ends
-    /// may not have come so far.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be rewritten.
+    /// may not have come so far. Fails when the module cannot be rewritten.
     pub fn with_entries(&self, counts: bool) -> Result<Option<Vec<u8>>> {
         let written = || self.info.mutable_globals.iter().filter(|global| global.written);
         let globals: Vec<u32> = written().map(|global| global.index).collect();
-        let is_worth_it = (1..=entries::GLOBALS).contains(&globals.len())
+        let is_worth_it = (1..=core_reset::GLOBALS).contains(&globals.len())
             && written().all(|global| global.is_number);
-        let fits = self.info.functions + self.info.exports.len() < entries::FUNCTIONS
-            && 2 * self.info.exports.len() < entries::FUNCTIONS;
+        let fits = self.info.functions + self.info.exports.len() < core_reset::FUNCTIONS
+            && 2 * self.info.exports.len() < core_reset::FUNCTIONS;
         if self.info.component.is_some() || !is_worth_it || !fits {
             return Ok(None);
         }
-        let with_entries = entries::with_entries(&self.resettable()?, &globals, counts)?;
+        let with_entries = core_reset::with_entries(&self.resettable()?, &globals, counts)?;
         // Validators have limits of their own, for names and for all types of exports together.
-        let is_valid = features::is_valid(&with_entries, self.info.features);
+        let is_valid = feature::is_valid(&with_entries, self.info.features);
         Ok(is_valid.then_some(with_entries))
     }
 
     /// The memories of the component [`resettable`](Self::resettable) whose content after
-    /// instantiation is known from the bytes, for hosts that provide them: all of the
-    /// component's or none.
-    ///
-    /// # Errors
-    ///
-    /// When the content turns out not to be known: an error of this crate.
+    /// instantiation is known from the bytes, for hosts that provide them: all of the component's
+    /// or none. Fails when the content turns out not to be known: an error of this crate.
     pub fn resettable_memories(&self) -> Result<Vec<ComponentMemory>> {
         match &self.info.component {
             Some(component) => component_memory::known(&self.wasm, component),
@@ -325,15 +280,11 @@ impl GuestModule {
         }
     }
 
-    /// The module with its memory imported as `env.memory`, for runtimes that accept a memory
-    /// only as an import. Where the clean memory is known before instantiation (see
+    /// The module with its memory imported as `env.memory`, for runtimes that accept a memory only
+    /// as an import. Where the clean memory is known before instantiation (see
     /// [`ModuleInfo::image_refusal`]), the host gives it its content: active data segments are
-    /// [left out](Self::without_data).
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be rewritten, or has another memory than one with 32-bit
-    /// addresses.
+    /// [left out](Self::without_data). Fails when the module cannot be rewritten, or has another
+    /// memory than one with 32-bit addresses.
     pub fn with_imported_memory(&self) -> Result<Vec<u8>> {
         refused(self.info.memories_refusal())?;
         rewrite::with_imported_memory(&self.wasm, &self.info)

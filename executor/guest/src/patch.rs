@@ -5,13 +5,11 @@
 //! is copied byte for byte. The name section and `dylink.0` are kept unless functions get other
 //! indices; other custom sections are dropped.
 
-use super::constants::Constant;
-use super::info::{ALL_PAGES, MemoryLimits};
-use super::layout::Layout;
-use super::sections::{Sections, leading_number};
-use super::supplied;
-use crate::error::{Result, unhostable};
-use crate::signature::Value;
+use crate::constants::Constant;
+use crate::error::unhostable;
+use crate::info::ALL_PAGES;
+use crate::sections::{Sections, leading_number};
+use crate::{Layout, MemoryLimits, Result, Value, supplied};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
@@ -82,7 +80,6 @@ impl Body<'_> {
         InstructionSink::new(&mut self.code)
     }
 
-    /// Adds an instruction.
     pub(crate) fn emit(&mut self, instruction: &Instruction<'_>) {
         instruction.encode(&mut self.code);
     }
@@ -120,7 +117,6 @@ impl<'a> Patch<'a> {
         Ok(Self { wasm, layout, sections, shift, ..Self::default() })
     }
 
-    /// Begins with an empty module.
     pub(crate) fn empty() -> Result<Self> {
         Self::of(b"\0asm\x01\0\0\0")
     }

@@ -1,16 +1,11 @@
 //! Reads the sections of a core module.
 
-use super::component::CoreModule;
-use super::info::{
-    ALL_PAGES, FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment,
-    Table,
+use crate::error::unhostable;
+use crate::info::ALL_PAGES;
+use crate::{
+    CoreModule, Features, FunctionExport, FunctionImport, Layout, MemoryLimits, ModuleInfo,
+    MutableGlobal, Result, Segment, SegmentTrap, Signature, Table, ValueType, WASM_PAGE, supplied,
 };
-use super::layout::Layout;
-use super::supplied;
-use crate::WASM_PAGE;
-use crate::error::{Result, SegmentTrap, unhostable};
-use crate::feature::Features;
-use crate::signature::{Signature, ValueType};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
@@ -50,7 +45,6 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Reads a section.
     pub(super) fn take(&mut self, payload: Payload<'_>) -> Result<()> {
         self.layout.take(&payload)?;
         match payload {

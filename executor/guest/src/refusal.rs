@@ -1,10 +1,8 @@
 //! Reasons to refuse a module, known from its bytes.
 
-use super::info::{self, FunctionImport, ModuleInfo, Segment};
-use crate::feature::{Feature, Features};
-use crate::imports;
-use crate::signature::Signature;
-use crate::text;
+use crate::{
+    Feature, Features, FunctionImport, ModuleInfo, Segment, Signature, imports, info, text,
+};
 use std::collections::HashMap;
 
 impl FunctionImport {

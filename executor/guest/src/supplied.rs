@@ -19,14 +19,10 @@
 //! A library is a module with a section `dylink.0`. Its memory and table are raised to what the
 //! section asks for. Constant expressions that compute, or read such a global, become constants.
 
-use super::constants::{Constant, Folder, Values};
-use super::info::{ALL_PAGES, ModuleInfo};
-use super::patch::Patch;
-use super::{layout, rewrite};
-use crate::WASM_PAGE;
-use crate::error::{Result, unhostable};
-use crate::feature::Feature;
-use crate::signature::{Value, ValueType};
+use crate::constants::{Constant, Folder, Values};
+use crate::error::unhostable;
+use crate::info::ALL_PAGES;
+use crate::{Feature, ModuleInfo, Patch, Result, Value, ValueType, WASM_PAGE, layout, rewrite};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
@@ -41,12 +37,10 @@ use wasmparser::{
 
 /// An import that becomes a definition of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the import")]
 pub struct Supplied {
-    /// Module part of the name.
     pub module: String,
-    /// Field part of the name.
     pub name: String,
-    /// The kind of the definition.
     pub item: Item,
 }
 

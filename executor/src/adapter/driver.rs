@@ -168,6 +168,12 @@ impl<R: Resident> Reused<R> {
         let (used_on, state) = (UsedOn::default(), CallState::Idle);
         Self { used_on, shared, exports, resident: Padded(None), state }
     }
+
+    /// The instance between `prepare` and `finish`.
+    fn live(&mut self) -> Option<&mut R::Live> {
+        let resident = self.resident.as_mut().filter(|_| self.state != CallState::Idle)?;
+        Some(resident.live())
+    }
 }
 
 impl<R: Resident> Instance for Reused<R> {
@@ -245,16 +251,10 @@ impl<R: Resident> Instance for Reused<R> {
     }
 
     fn operators(&mut self) -> Option<u64> {
-        match self.state {
-            CallState::Idle => None,
-            _ => self.resident.as_mut()?.live().operators(),
-        }
+        self.live()?.operators()
     }
 
     fn memory(&mut self) -> Option<&[u8]> {
-        match self.state {
-            CallState::Idle => None,
-            _ => self.resident.as_mut()?.live().shown_memory(),
-        }
+        self.live()?.shown_memory()
     }
 }

@@ -14,7 +14,8 @@ use crate::outcome::{Outcome, Trap};
 use crate::pool::loaded;
 use crate::strategy::Strategy;
 use crate::support::Support;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A call of a mock.
@@ -64,12 +65,11 @@ impl MockState {
 
     /// Makes it clean again, but for what leaks.
     fn reset(&mut self, leak: Option<Leak>) {
-        let clean = Self::new();
-        if leak != Some(Leak::Memory) {
-            self.memory = clean.memory;
-        }
-        if leak != Some(Leak::Global) {
-            self.global = clean.global;
+        let Self { memory, global } = Self::new();
+        match leak {
+            Some(Leak::Memory) => self.global = global,
+            Some(Leak::Global) => self.memory = memory,
+            None => *self = Self { memory, global },
         }
     }
 
@@ -160,12 +160,8 @@ impl MockEngine {
 
     /// The journal: `compile`, `load pooling`, `instance`, `call f`.
     pub fn journal(&self) -> Vec<String> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.journal.lock().clone()
     }
-}
-
-fn note(journal: &Mutex<Vec<String>>, entry: String) {
-    journal.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
 }
 
 impl Engine for MockEngine {
@@ -191,7 +187,7 @@ impl Engine for MockEngine {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        note(&self.journal, format!("compile {}", guest.name()));
+        self.journal.lock().push(format!("compile {}", guest.name()));
         Ok(Artifact::new(self, guest, strategy, config, ()).sized(guest.wasm().len()))
     }
 
@@ -203,7 +199,7 @@ impl Engine for MockEngine {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         artifact.open::<()>(self, guest, strategy, config)?;
-        note(&self.journal, format!("load {strategy}"));
+        self.journal.lock().push(format!("load {strategy}"));
         let module = MockModule { engine: self.clone(), strategy, exports: Exports::of(guest) };
         loaded(strategy, config, Box::new(module))
     }
@@ -223,7 +219,7 @@ impl Module for MockModule {
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        note(&self.engine.journal, "instance".to_owned());
+        self.engine.journal.lock().push("instance".to_owned());
         Ok(Box::new(MockInstance {
             engine: self.engine.clone(),
             strategy: self.strategy,

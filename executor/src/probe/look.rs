@@ -57,21 +57,13 @@ impl fmt::Display for Look {
 /// All comparisons of the kernel; the last one decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    last: Look,
-    earlier: Vec<Look>,
+    /// The look that agrees with the engine's claim.
+    pub last: Look,
+    /// The looks before it, in order; none of them agrees with the claim.
+    pub earlier: Vec<Look>,
 }
 
 impl Kernel {
-    /// The look that agrees with the engine's claim.
-    pub fn last(&self) -> &Look {
-        &self.last
-    }
-
-    /// The looks before it, in order; none of them agrees with the claim.
-    pub fn earlier(&self) -> &[Look] {
-        &self.earlier
-    }
-
     /// How the guest is executed.
     pub fn execution(&self) -> Execution {
         self.last.execution()
