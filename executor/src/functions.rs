@@ -2,9 +2,8 @@
 //!
 //! A host makes a table of [`Functions`] and passes it in [`Config`](crate::Config). Every engine,
 //! strategy and calling convention answers imports from this table. The functions of Substrate's
-//! allocator, of the log, of the input and of WASI are such tables too:
-//! [`Functions::standard`] has them, [`storage::functions`](crate::storage::functions) has those of
-//! a storage.
+//! allocator, of the log, of the input and of WASI are such tables too: [`Functions::standard`] has
+//! them, [`storage::functions`](crate::storage::functions) has those of a storage.
 
 mod call;
 mod closure;
@@ -19,11 +18,8 @@ pub use state::State;
 
 pub(crate) use state::States;
 
-use crate::Signature;
 use crate::abi::in_words;
-use crate::error::{Error, Result};
-use crate::outcome::{Trap, TrapKind};
-use crate::text;
+use crate::{Error, Result, Signature, Trap, TrapKind, text};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -91,7 +87,6 @@ pub enum Imports {
 }
 
 impl Imports {
-    /// All of them.
     const ALL: [Self; 3] = [Self::Error, Self::Trap, Self::Zero];
 
     const fn name(self) -> &'static str {
@@ -229,10 +224,7 @@ impl Functions {
         (import.signature.as_ref() == Some(&found.signature)).then_some(found)
     }
 
-    /// A function for each import, in order: the host's, or a stub.
-    ///
-    /// # Errors
-    ///
+    /// A function for each import, in order: the host's, or a stub. Fails with
     /// [`Error::MissingImports`], if stubs are not wanted.
     pub fn resolve(
         &self,
@@ -241,7 +233,9 @@ impl Functions {
     ) -> Result<Box<[Arc<HostFunction>]>> {
         let lacking = || imports.iter().filter(|import| self.answer(import).is_none());
         if missing == Imports::Error && lacking().next().is_some() {
-            return Err(Error::MissingImports { imports: lacking().map(|of| self.missing(of)).collect() });
+            return Err(Error::MissingImports {
+                imports: lacking().map(|of| self.missing(of)).collect(),
+            });
         }
         let resolved = imports.iter().map(|import| match self.answer(import) {
             Some(function) => Arc::clone(function),

@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(search.add(look(1, Some(8192), 7.9)), None);
         let kernel = search.add(look(2, Some(8192), 1.7)).unwrap();
         assert_eq!(kernel.execution(), Execution::Compiled);
-        assert_eq!(kernel.earlier().len(), 2);
+        assert_eq!(kernel.earlier.len(), 2);
         let text = kernel.to_string();
         assert!(
             text.contains("as compiled code does; looks before that contradicted it: 2"),

@@ -1,6 +1,5 @@
 //! The functions themselves.
 
-use super::{MODULE, Settings};
 use super::errno::{Answer, Errno};
 use super::files::Open;
 use super::guest::{Buffer, Guest, offset};
@@ -8,11 +7,10 @@ use super::poll::poll;
 use super::stat::{WRITE, write_entries, write_stat};
 use super::state::{Descriptor, STEP, State};
 use super::streams::Streams;
-use crate::ValueType::{self, I32, I64};
-use crate::{Functions, Signature, Value};
-use crate::functions::{self, HostCall};
+use super::{MODULE, Settings};
+use crate::ValueType::{I32, I64};
 use crate::host::HostState;
-use crate::outcome::{Trap, TrapKind};
+use crate::{Functions, HostCall, Signature, Trap, TrapKind, Value, ValueType, functions};
 use std::sync::LazyLock;
 
 /// Name of the directory that is handed in.
@@ -33,44 +31,46 @@ const TRUNCATE: u32 = 8;
 pub(super) const FUNCTIONS: &[(&str, &[ValueType], Run)] = &[
     ("args_get", &[I32, I32], |call| call.texts(|settings| settings.arguments.clone())),
     ("args_sizes_get", &[I32, I32], |call| call.sizes(|settings| settings.arguments.clone())),
-    ("clock_res_get", &[I32, I32], Call::clock_step),
-    ("clock_time_get", &[I32, I64, I32], Call::clock_time),
+    ("clock_res_get", &[I32, I32], |call| call.clock_step()),
+    ("clock_time_get", &[I32, I64, I32], |call| call.clock_time()),
     ("environ_get", &[I32, I32], |call| call.texts(variables)),
     ("environ_sizes_get", &[I32, I32], |call| call.sizes(variables)),
-    ("fd_advise", &[I32, I64, I64, I32], Call::nothing),
+    ("fd_advise", &[I32, I64, I64, I32], |call| call.nothing()),
     ("fd_allocate", &[I32, I64, I64], |call| call.refuse(0, Errno::ReadOnly)),
     ("fd_close", &[I32], |call| call.state.close(call.fd())),
-    ("fd_datasync", &[I32], Call::nothing),
-    ("fd_fdstat_get", &[I32, I32], Call::status),
+    ("fd_datasync", &[I32], |call| call.nothing()),
+    ("fd_fdstat_get", &[I32, I32], |call| call.status()),
     ("fd_fdstat_set_flags", &[I32, I32], |call| call.refuse(0, Errno::NotSupported)),
     ("fd_fdstat_set_rights", &[I32, I64, I64], |call| call.refuse(0, Errno::NotSupported)),
-    ("fd_filestat_get", &[I32, I32], Call::file_status),
+    ("fd_filestat_get", &[I32, I32], |call| call.file_status()),
     ("fd_filestat_set_size", &[I32, I64], |call| call.refuse(0, Errno::ReadOnly)),
     ("fd_filestat_set_times", &[I32, I64, I64, I32], |call| call.refuse(0, Errno::ReadOnly)),
-    ("fd_pread", &[I32, I32, I32, I64, I32], Call::read_at),
-    ("fd_prestat_dir_name", &[I32, I32, I32], Call::preopened_name),
-    ("fd_prestat_get", &[I32, I32], Call::preopened),
-    ("fd_pwrite", &[I32, I32, I32, I64, I32], Call::write_at),
-    ("fd_read", &[I32, I32, I32, I32], Call::read),
-    ("fd_readdir", &[I32, I32, I32, I64, I32], Call::entries),
+    ("fd_pread", &[I32, I32, I32, I64, I32], |call| call.read_at()),
+    ("fd_prestat_dir_name", &[I32, I32, I32], |call| call.preopened_name()),
+    ("fd_prestat_get", &[I32, I32], |call| call.preopened()),
+    ("fd_pwrite", &[I32, I32, I32, I64, I32], |call| call.write_at()),
+    ("fd_read", &[I32, I32, I32, I32], |call| call.read()),
+    ("fd_readdir", &[I32, I32, I32, I64, I32], |call| call.entries()),
     ("fd_renumber", &[I32, I32], |call| call.state.renumber(call.fd(), call.narrow(1))),
-    ("fd_seek", &[I32, I64, I32, I32], Call::seek),
-    ("fd_sync", &[I32], Call::nothing),
-    ("fd_tell", &[I32, I32], Call::tell),
-    ("fd_write", &[I32, I32, I32, I32], Call::write),
+    ("fd_seek", &[I32, I64, I32, I32], |call| call.seek()),
+    ("fd_sync", &[I32], |call| call.nothing()),
+    ("fd_tell", &[I32, I32], |call| call.tell()),
+    ("fd_write", &[I32, I32, I32, I32], |call| call.write()),
     ("path_create_directory", &[I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
-    ("path_filestat_get", &[I32, I32, I32, I32, I32], Call::path_status),
-    ("path_filestat_set_times", &[I32, I32, I32, I32, I64, I64, I32], |call| call.refuse(0, Errno::ReadOnly)),
+    ("path_filestat_get", &[I32, I32, I32, I32, I32], |call| call.path_status()),
+    ("path_filestat_set_times", &[I32, I32, I32, I32, I64, I64, I32], |call| {
+        call.refuse(0, Errno::ReadOnly)
+    }),
     ("path_link", &[I32, I32, I32, I32, I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
-    ("path_open", &[I32, I32, I32, I32, I32, I64, I64, I32, I32], Call::open),
-    ("path_readlink", &[I32, I32, I32, I32, I32, I32], Call::read_link),
+    ("path_open", &[I32, I32, I32, I32, I32, I64, I64, I32, I32], |call| call.open()),
+    ("path_readlink", &[I32, I32, I32, I32, I32, I32], |call| call.read_link()),
     ("path_remove_directory", &[I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
     ("path_rename", &[I32, I32, I32, I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
     ("path_symlink", &[I32, I32, I32, I32, I32], |call| call.refuse(2, Errno::ReadOnly)),
     ("path_unlink_file", &[I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
-    ("poll_oneoff", &[I32, I32, I32, I32], Call::poll),
+    ("poll_oneoff", &[I32, I32, I32, I32], |call| call.poll()),
     ("proc_raise", &[I32], |_| Err(Errno::NoSystemCall)),
-    ("random_get", &[I32, I32], Call::random),
+    ("random_get", &[I32, I32], |call| call.random()),
     ("sched_yield", &[], |_| Ok(())),
     ("sock_accept", &[I32, I32, I32], |call| call.refuse(0, Errno::NotSocket)),
     ("sock_recv", &[I32, I32, I32, I32, I32, I32], |call| call.refuse(0, Errno::NotSocket)),
@@ -78,7 +78,6 @@ pub(super) const FUNCTIONS: &[(&str, &[ValueType], Run)] = &[
     ("sock_shutdown", &[I32, I32], |call| call.refuse(0, Errno::NotSocket)),
 ];
 
-/// The work of a function.
 type Run = fn(&mut Call<'_>) -> Answer<()>;
 
 /// The functions of WASI preview 1, of the import module `wasi_snapshot_preview1`.
@@ -123,7 +122,6 @@ static STATE: LazyLock<functions::State<Option<State>>> =
 /// Parameters of a call, zero-extended, in order; unused places are zero.
 type Parameters = [u64; 9];
 
-/// One call of a function.
 pub(super) struct Call<'a> {
     state: &'a mut State,
     streams: &'a mut Streams,

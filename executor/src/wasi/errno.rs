@@ -32,7 +32,6 @@ pub(crate) enum Errno {
     NotCapable = 76,
 }
 
-/// A result of the guest's call.
 pub(crate) type Answer<T> = Result<T, Errno>;
 
 impl From<System> for Errno {

@@ -17,11 +17,7 @@ const MOST_ENTRIES: usize = 1 << 16;
 pub struct Directory(Arc<OwnedFd>);
 
 impl Directory {
-    /// Opens a directory of the host.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such directory, or it cannot be read.
+    /// Opens a directory of the host. Fails when there is no such directory, or it cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = fs::openat(CWD, path, flags, Mode::empty());
@@ -138,7 +134,6 @@ impl Open {
         }
     }
 
-    /// The offset of a file.
     pub(super) fn offset(&mut self) -> Answer<&mut u64> {
         match &mut self.kind {
             Kind::File { offset } => Ok(offset),
@@ -180,7 +175,6 @@ fn list(fd: BorrowedFd<'_>) -> Answer<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The kind of a file.
 pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

@@ -14,13 +14,11 @@ pub(super) struct Guest<'a>(pub(super) &'a mut [u8]);
 pub(super) type Buffer = (u32, u32);
 
 impl Guest<'_> {
-    /// Some bytes.
     pub(super) fn bytes(&self, (pointer, length): Buffer) -> Answer<&[u8]> {
         let (start, length) = (pointer as usize, length as usize);
         self.0.get(start..).and_then(|rest| rest.get(..length)).ok_or(Errno::Fault)
     }
 
-    /// Some bytes, to be written.
     pub(super) fn bytes_mut(&mut self, (pointer, length): Buffer) -> Answer<&mut [u8]> {
         let (start, length) = (pointer as usize, length as usize);
         self.0.get_mut(start..).and_then(|rest| rest.get_mut(..length)).ok_or(Errno::Fault)

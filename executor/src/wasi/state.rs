@@ -33,7 +33,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The state of a clean instance.
     pub(super) fn new(settings: &Settings) -> Self {
         let standard = [Descriptor::Input, Descriptor::Output, Descriptor::Error];
         let directory = settings.directory.as_ref().map(Directory::preopened);
@@ -59,7 +58,6 @@ impl State {
         Ok(clock_start(id)?.saturating_add(self.elapsed))
     }
 
-    /// Lets all clocks advance.
     pub(super) fn advance(&mut self, nanoseconds: u64) {
         self.elapsed = self.elapsed.saturating_add(nanoseconds);
     }

@@ -23,7 +23,6 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// The streams of a clean instance.
     pub(crate) fn new(log: &Log) -> Self {
         Self { taken: 0, output: Vec::new(), is_given: false, errors: Lines::new(log) }
     }
@@ -69,7 +68,6 @@ impl Streams {
         self.output.extend_from_slice(bytes);
     }
 
-    /// Appends to standard error.
     pub(super) fn complain(&mut self, bytes: &[u8]) {
         self.errors.write(bytes);
     }
