@@ -41,10 +41,7 @@ pub struct CallOptions<'a> {
 }
 
 impl CallOptions<'_> {
-    /// Ends a call whose handle was interrupted before, at its start.
-    ///
-    /// # Errors
-    ///
+    /// Ends a call whose handle was interrupted before, at its start. Fails with
     /// [`TrapKind::Interrupted`].
     pub fn check_interrupt(&self) -> Result<(), Trap> {
         self.interrupt.as_ref().map_or(Ok(()), InterruptHandle::check)
@@ -88,11 +85,7 @@ pub struct EnforcedLimits {
 }
 
 impl EnforcedLimits {
-    /// Refuses a limit that is not among them.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LimitUnsupported`].
+    /// Refuses a limit that is not among them. Fails with [`Error::LimitUnsupported`].
     pub fn check(self, options: &CallOptions<'_>) -> Result<()> {
         let CallOptions { limits, interrupt, .. } = options;
         let (deadline, fuel) = (limits.deadline.is_some(), limits.fuel.is_some());
@@ -197,8 +190,7 @@ impl<'a> Context<'a> {
         Self::of_kind::<Owned<T>>(value)
     }
 
-    /// A value that borrows others, for
-    /// [`HostCall::with_context`](crate::HostCall::with_context).
+    /// A value that borrows others, for [`HostCall::with_context`](crate::HostCall::with_context).
     pub fn of_kind<K: ContextKind>(value: &'a mut K::Value<'_>) -> Self {
         let kind = TypeId::of::<K>();
         Self { value: NonNull::from(value).cast(), kind, _lent: PhantomData }

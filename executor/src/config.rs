@@ -55,10 +55,9 @@ pub struct Config {
     pub instances: u32,
     /// `true` if a compiler may use all processors.
     pub parallel_compilation: bool,
-    /// The component that makes values of the input's bytes for
-    /// [`Abi::Codec`](crate::Abi::Codec). It is a part of the host: it is
-    /// compiled, instantiated and given the types outside of the calls, and no
-    /// deadline stops it.
+    /// The component that makes values of the input's bytes for [`Abi::Codec`](crate::Abi::Codec).
+    /// It is a part of the host: it is compiled, instantiated and given the types outside of the
+    /// calls, and no deadline stops it.
     pub codec: Option<GuestModule>,
     /// Arguments, environment and directory of WASI programs. Nothing by default.
     pub wasi: Option<Arc<crate::wasi::Settings>>,

@@ -2,11 +2,8 @@
 //! runtime or the system. A guest's trap in a call is not an error; one before any call is
 //! [`Error::Instantiation`].
 
-use crate::Signature;
-use crate::abi::Abi;
-use crate::outcome::{Trap, TrapKind};
-use crate::strategy::Strategy;
-use crate::text::{self, near};
+use crate::text::near;
+use crate::{Abi, Signature, Strategy, Trap, TrapKind, text};
 use touchstone_guest as guest;
 
 /// Result of the contract's functions.
@@ -38,8 +35,7 @@ pub enum Error {
     /// The export has another type than the host wants to call it with.
     #[error("export '{name}' has the type {found}, and is to be called as {wanted}")]
     WrongType { name: String, wanted: Box<Signature>, found: Box<Signature> },
-    /// The module has the export, but this backend cannot call it, whatever the
-    /// strategy.
+    /// The module has the export, but this backend cannot call it, whatever the strategy.
     #[error("{engine} does not have '{name}': {reason}")]
     ExportUnsupported {
         engine: &'static str,
@@ -91,8 +87,7 @@ pub enum Error {
     /// The runtime failed.
     #[error("{engine} failed to {action}: {reason}")]
     Runtime { engine: &'static str, action: &'static str, reason: String },
-    /// The guest trapped before any call: in its start function, or because a segment does not
-    /// fit.
+    /// The guest trapped before any call: in its start function, or because a segment does not fit.
     #[error("the guest trapped while it was instantiated: {trap}")]
     Instantiation { trap: Trap },
     /// A system call failed.

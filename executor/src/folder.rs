@@ -1,11 +1,8 @@
 //! A private folder through which the processes of one run share compiled code.
 
-use crate::code::CompiledCode;
-use crate::config::Config;
-use crate::contract::Engine;
-use crate::error::{Error, Result};
+use crate::artifact::CompiledCode;
 use crate::guest::GuestModule;
-use crate::strategy::Strategy;
+use crate::{Config, Engine, Error, Result, Strategy};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -72,7 +69,6 @@ impl ArtifactKey {
         )))
     }
 
-    /// Name of the file of this key.
     fn file_name(&self) -> String {
         format!("{}.artifact", hexadecimal(&Sha256::digest(&self.0)))
     }
@@ -124,11 +120,8 @@ pub struct ArtifactFolder {
 }
 
 impl ArtifactFolder {
-    /// Creates the folder with mode 0700. The caller removes it.
-    ///
-    /// # Errors
-    ///
-    /// When the name exists already, or the folder cannot be created.
+    /// Creates the folder with mode 0700. The caller removes it. Fails when the name exists
+    /// already, or the folder cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         DirBuilder::new()
             .mode(0o700)
@@ -137,12 +130,8 @@ impl ArtifactFolder {
         Self::open(path)
     }
 
-    /// Opens a folder that the run has created.
-    ///
-    /// # Errors
-    ///
-    /// When the path is not a folder (a symbolic link is not), belongs to another user, gives
-    /// others any access, or cannot be opened.
+    /// Opens a folder that the run has created. Fails when the path is not a folder (a symbolic
+    /// link is not), belongs to another user, gives others any access, or cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let open = || -> io::Result<Self> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -161,11 +150,8 @@ impl ArtifactFolder {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.folder.as_raw_fd()))
     }
 
-    /// Stores code under its key, atomically. Code of the same key is replaced.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written. The old file then remains.
+    /// Stores code under its key, atomically. Code of the same key is replaced. Fails when the file
+    /// cannot be written. The old file then remains.
     pub fn write(&self, key: &ArtifactKey, code: &CompiledCode) -> Result<()> {
         let write = || -> io::Result<()> {
             // Mode 0600.
@@ -178,12 +164,8 @@ impl ArtifactFolder {
         write().map_err(Error::system("cannot keep the compiled code"))
     }
 
-    /// The code stored under exactly this key; `None` if there is none, or the file is not
-    /// exactly as [`write`](Self::write) wrote it.
-    ///
-    /// # Errors
-    ///
-    /// When the file exists and cannot be read.
+    /// The code stored under exactly this key; `None` if there is none, or the file is not exactly
+    /// as [`write`](Self::write) wrote it. Fails when the file exists and cannot be read.
     pub fn read(&self, key: &ArtifactKey) -> Result<Option<CompiledCode>> {
         let read = || -> io::Result<Option<CompiledCode>> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

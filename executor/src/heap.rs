@@ -1,13 +1,12 @@
 //! The host's allocator inside a guest's memory: a bump allocator with free
 //! lists per size class, from `__heap_base` upwards.
 //!
-//! Substrate's guests do not allocate by themselves: they call
-//! `ext_allocator_malloc_version_1`, and the host places its inputs by the same
-//! allocator. Layout and limits are Substrate's, so that addresses and dirtied
-//! pages are comparable: 8 bytes of header before each allocation, sizes
-//! rounded up to powers of two from 8 bytes to 32 MiB. A header holds the size
-//! class and the occupied bit while in use, otherwise the next free header.
-//! The guest can write the headers, so their content is never trusted.
+//! Substrate's guests do not allocate by themselves: they call `ext_allocator_malloc_version_1`,
+//! and the host places its inputs by the same allocator. Layout and limits are Substrate's, so that
+//! addresses and dirtied pages are comparable: 8 bytes of header before each allocation, sizes
+//! rounded up to powers of two from 8 bytes to 32 MiB. A header holds the size class and the
+//! occupied bit while in use, otherwise the next free header. The guest can write the headers, so
+//! their content is never trusted.
 
 use touchstone_guest::WASM_PAGE;
 /// Bytes before each allocation.
@@ -69,11 +68,8 @@ impl Heap {
     }
 
     /// Allocates `size` bytes (at least 8), 8-byte aligned, inside `memory`.
-    ///
-    /// # Errors
-    ///
-    /// [`HeapError::NeedsMemory`] requests that the caller grow the memory and
-    /// call again; the others are final.
+    /// [`HeapError::NeedsMemory`] requests that the caller grow the memory and call again; other
+    /// errors are final.
     pub fn allocate(&mut self, memory: &mut [u8], size: u32) -> Result<u32, HeapError> {
         if self.poisoned {
             return Err(HeapError::Poisoned);
@@ -85,8 +81,7 @@ impl Heap {
         let header = match self.free[class] {
             NONE => self.extend(memory.len(), SMALLEST << class)?,
             header => {
-                // A free header names the next free one; the guest may have
-                // written anything there.
+                // A free header names the next free one; the guest may have written anything there.
                 let next = self.read(memory, header)?;
                 if next & !u64::from(u32::MAX) != 0 {
                     return self.corrupt(header);
@@ -103,11 +98,8 @@ impl Heap {
         Ok(header + HEADER)
     }
 
-    /// Frees an allocation of [`allocate`](Self::allocate).
-    ///
-    /// # Errors
-    ///
-    /// When the pointer is not in use, or its header was overwritten.
+    /// Frees an allocation of [`allocate`](Self::allocate). Fails when the pointer is not in use,
+    /// or its header was overwritten.
     pub fn free(&mut self, memory: &mut [u8], pointer: u32) -> Result<(), HeapError> {
         if self.poisoned {
             return Err(HeapError::Poisoned);
@@ -220,8 +212,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
-        /// Whatever is asked for and freed, allocations in use lie in memory
-        /// and do not overlap.
+        /// Whatever is asked for and freed, allocations in use lie in memory and do not overlap.
         #[test]
         fn allocations_never_overlap(
             steps in prop::collection::vec((0_u32..5000, any::<prop::sample::Index>(), any::<bool>()), 1..if cfg!(miri) { 20 } else { 200 })

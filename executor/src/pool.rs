@@ -1,26 +1,18 @@
 //! A pool of this project's own: instances that are reset in place, shared by all
 //! threads, for runtimes that have no pool or none that resets like this.
 
-use crate::abi::Abi;
 use crate::adapter::UNPREPARED;
-use crate::call::CallOptions;
-use crate::config::{Config, EffectiveConfig};
-use crate::contract::{Engine, ExportId, Instance, Module};
-use crate::error::{Error, Result};
 use crate::guest::GuestModule;
-use crate::memory::{self, Padded, Shelf};
-use crate::outcome::Outcome;
-use crate::strategy::Strategy;
-use crate::support::Support;
+use crate::memory::{Padded, Shelf};
+use crate::{
+    Abi, CallOptions, Config, EffectiveConfig, Engine, Error, ExportId, Instance, Module, Outcome,
+    Result, Strategy, Support, memory,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Checks before compiling and loading: refuses what
-/// [`support_for`](Engine::support_for) and, with a region, [`maps_regions`](Engine::maps_regions)
-/// do not support.
-///
-/// # Errors
-///
+/// Checks before compiling and loading: refuses what [`support_for`](Engine::support_for) and, with
+/// a region, [`maps_regions`](Engine::maps_regions) do not support. Fails with
 /// [`Error::Unsupported`], with the reason.
 pub fn admit(
     engine: &(impl Engine + ?Sized),
@@ -31,11 +23,8 @@ pub fn admit(
     admit_if(engine, engine.support_for(strategy, guest), strategy, config)
 }
 
-/// As [`admit`], for an engine that knows its support of the module without reading it again.
-///
-/// # Errors
-///
-/// [`Error::Unsupported`], with the reason.
+/// As [`admit`], for an engine that knows its support of the module without reading it again. Fails
+/// with [`Error::Unsupported`], with the reason.
 pub fn admit_if(
     engine: &(impl Engine + ?Sized),
     support: Support,
@@ -50,10 +39,7 @@ pub fn admit_if(
 }
 
 /// The end of loading: puts the module's instances into Touchstone's pool if the strategy says so.
-///
-/// # Errors
-///
-/// When the handler of SIGSEGV cannot be installed.
+/// Fails when the handler of SIGSEGV cannot be installed.
 pub fn loaded(
     strategy: Strategy,
     config: &Config,
@@ -244,7 +230,8 @@ mod tests {
             }
         }
 
-        let pool = Pool::new(Box::new(Of), 8);
+        let module = Arc::new(Mutex::new(Box::new(Of) as Box<dyn Module>));
+        let pool = Pool { module, idle: Arc::new(Shelf::new(8)) };
         let guest = GuestModule::new("guest", b"\0asm\x01\0\0\0", HeapPages::default()).unwrap();
         let export = Exports::of(&guest).handle(0, Abi::Plain);
         let mut output = Vec::new();

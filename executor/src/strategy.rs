@@ -26,9 +26,8 @@ pub enum MemoryFrom {
     Segments,
     /// A copy-on-write mapping of an image; written pages are dropped.
     CopyOnWrite,
-    /// A copy-on-write mapping of an image; the kernel is asked which pages
-    /// were written (`PAGEMAP_SCAN`), those are restored in place and stay
-    /// mapped.
+    /// A copy-on-write mapping of an image; the kernel is asked which pages were written
+    /// (`PAGEMAP_SCAN`), those are restored in place and stay mapped.
     Resident,
     /// A copy-on-write mapping of an image, read-only at first: the first write
     /// to a page faults and is noted. Noted pages are restored in place and stay

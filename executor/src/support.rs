@@ -68,11 +68,7 @@ impl Support {
         }
     }
 
-    /// Nothing, or the refusal as an error.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unsupported`] with the reason.
+    /// Nothing, or the refusal as an error. Fails with [`Error::Unsupported`] with the reason.
     pub fn check(self, engine: &'static str, strategy: Strategy) -> Result<()> {
         match self {
             Self::Unsupported { reason } => Err(Error::Unsupported { engine, strategy, reason }),
@@ -136,9 +132,8 @@ impl Support {
         )
     }
 
-    /// A new instance per call on a recycled memory of Touchstone's: the usual
-    /// implementation of `recreate_instance_cow` and similar strategies. Unsupported with
-    /// copied data segments.
+    /// A new instance per call on a recycled memory of Touchstone's: the usual implementation of
+    /// `recreate_instance_cow` and similar strategies. Unsupported with copied data segments.
     pub fn on_recycled_memory(memory: MemoryFrom) -> Self {
         Self::unless_refused(
             memory,

@@ -1,12 +1,10 @@
 //! The content of clean memories.
 
 use super::{LoadedGuest, mapping_in_words};
-use crate::config::EffectiveConfig;
-use crate::error::{Error, Result};
 use crate::guest::{GuestModule, ModuleInfo};
 use crate::memory::{InitialContent, MemoryTemplate, Region, ResetMethod};
 use crate::probe::mapping_kind;
-use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use crate::{EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy};
 use std::sync::Arc;
 
 /// Origin of a memory's content: strategies of one class share an artifact.
@@ -50,11 +48,8 @@ pub struct CleanContent {
 
 impl CleanContent {
     /// The content for a strategy, taken from the module's bytes where they have it. Nothing is
-    /// known of memories that the runtime initialises.
-    ///
-    /// # Errors
-    ///
-    /// When a data segment does not fit, or there is no place for an image.
+    /// known of memories that the runtime initialises. Fails when a data segment does not fit, or
+    /// there is no place for an image.
     pub fn of(guest: &GuestModule, strategy: Strategy) -> Result<Self> {
         let unknown = Self::unknown(strategy);
         let own = MemoryClass::of(strategy) != MemoryClass::Segments;
@@ -70,10 +65,7 @@ impl CleanContent {
         Self { known: None, reset: strategy.memory.reset_method() }
     }
 
-    /// The same with a region mapped into each memory, if there is one.
-    ///
-    /// # Errors
-    ///
+    /// The same with a region mapped into each memory, if there is one. Fails with
     /// [`guest::Error::Unhostable`](crate::guest::Error) where the content is not known, or the
     /// region does not fit.
     pub fn sharing(self, guest: &GuestModule, region: Option<&Arc<Region>>) -> Result<Self> {
@@ -99,11 +91,7 @@ impl CleanContent {
 
     /// Refuses the memory of a new instance, from `base` on, that is not mapped as the strategy's
     /// name says. A template that all instances share is probed with the module: this looks only
-    /// where the instance has one of its own.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WrongMode`].
+    /// where the instance has one of its own. Fails with [`Error::WrongMode`].
     pub fn check(&self, guest: &LoadedGuest, own: &MemoryTemplate, base: usize) -> Result<()> {
         if let (None, Some(image)) = (&self.known, own.image()) {
             let seen = mapping_kind(base + image.start());
@@ -130,11 +118,8 @@ impl CleanContent {
             .with("reset", self.reset.to_string())
     }
 
-    /// The template for the memory of a new instance, whose start function has run.
-    ///
-    /// # Errors
-    ///
-    /// When the memory has another size than the module says, or there is no place for an image.
+    /// The template for the memory of a new instance, whose start function has run. Fails when the
+    /// memory has another size than the module says, or there is no place for an image.
     pub fn template(&self, engine: &'static str, memory: &[u8]) -> Result<MemoryTemplate> {
         let Some(template) = &self.known else {
             return Ok(MemoryTemplate::new(InitialContent::capture(memory), self.reset)?);

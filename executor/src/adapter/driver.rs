@@ -2,11 +2,9 @@
 //! reset in place.
 
 use super::live::{self, Live};
-use crate::call::CallOptions;
-use crate::contract::{CallState, ExportId, Exports, Instance};
-use crate::error::{Error, Result};
+use crate::contract::{CallState, Exports};
 use crate::memory::{Padded, ResetterMut, UsedOn};
-use crate::outcome::Outcome;
+use crate::{CallOptions, Error, ExportId, Instance, Outcome, Result};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -20,11 +18,8 @@ pub trait Disposable: Live + Send + Sized {
     /// Data that outlives an instance and serves the next one, such as buffers.
     type Kept: Send;
 
-    /// Makes a new instance. `kept` comes from the last instance, uncleaned.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot make an instance.
+    /// Makes a new instance. `kept` comes from the last instance, uncleaned. Fails when the runtime
+    /// cannot make an instance.
     fn new(shared: &Arc<Self::Shared>, kept: Option<Self::Kept>) -> Result<Self>;
 
     /// Drops the instance.
@@ -99,22 +94,15 @@ pub trait Resident: Send + Sized {
     /// The instance as the calling conventions see it.
     type Live: Live;
 
-    /// Makes a new, clean instance and saves what a reset needs.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot make an instance.
+    /// Makes a new, clean instance and saves what a reset needs. Fails when the runtime cannot make
+    /// an instance.
     fn new(shared: &Arc<Self::Shared>) -> Result<Self>;
 
     /// The instance.
     fn live(&mut self) -> &mut Self::Live;
 
-    /// Resets the instance in place. Returns `false` if something grew that cannot shrink;
-    /// the caller then replaces the instance.
-    ///
-    /// # Errors
-    ///
-    /// When the reset fails; the instance is then replaced too.
+    /// Resets the instance in place. Returns `false` if something grew that cannot shrink; the
+    /// caller then replaces the instance, as it does after an error.
     fn reset(&mut self) -> Result<bool>;
 
     /// Does something with the resetter of the memory, if it is one of Touchstone's.
@@ -126,11 +114,8 @@ pub trait Resident: Send + Sized {
         true
     }
 
-    /// Releases the resident memory of a clean instance.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the instance is then replaced.
+    /// Releases the resident memory of a clean instance. Fails when the kernel refuses; the
+    /// instance is then replaced.
     fn trim(&mut self) -> Result<()> {
         // SAFETY: the instance is clean, not running, and borrowed here alone.
         self.with_resetter(|mut resetter| unsafe { resetter.trim() }).transpose()?;

@@ -121,10 +121,7 @@ impl<S: Send + Sync + 'static> Module for LoadedModule<S> {
 /// Said where the kernel does not tell how a memory is mapped.
 pub const NO_ANSWER: &str = "not probed: /proc/self/maps has no answer";
 
-/// How a memory was seen to be mapped; `None` where the kernel does not tell.
-///
-/// # Errors
-///
+/// How a memory was seen to be mapped; `None` where the kernel does not tell. Fails with
 /// [`Error::WrongMode`] when it is not what the strategy's name says.
 pub fn mapping_in_words(
     engine: &'static str,

@@ -90,11 +90,7 @@ pub trait HostClosure<P, R>: Send + Sync + 'static {
     /// Its type.
     fn signature(&self) -> Signature;
 
-    /// Runs it.
-    ///
-    /// # Errors
-    ///
-    /// The closure's trap.
+    /// Runs it. The error is the closure's trap.
     fn run(&self, call: &mut HostCall<'_>) -> Result<(), Trap>;
 }
 

@@ -1,31 +1,26 @@
 //! An engine without a runtime, for tests of a harness. It returns programmed answers and
 //! failures, and keeps a journal of the calls.
 
-use crate::abi::Abi;
 use crate::adapter::UNPREPARED;
-use crate::artifact::Artifact;
-use crate::call::{CallOptions, EnforcedLimits};
-use crate::config::{Config, EffectiveConfig};
-use crate::contract::{CallState, Engine, Execution, ExportId, Exports, Instance, Module};
-use crate::error::{Error, Result};
+use crate::call::EnforcedLimits;
+use crate::contract::{CallState, Exports};
 use crate::guest::GuestModule;
 use crate::measured::MeasuredEngine;
-use crate::outcome::{Outcome, Trap};
 use crate::pool::loaded;
-use crate::strategy::Strategy;
-use crate::support::Support;
+use crate::{
+    Abi, Artifact, CallOptions, Config, EffectiveConfig, Engine, Error, Execution, ExportId,
+    Instance, Module, Outcome, Result, Strategy, Support, Trap,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A call of a mock.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "most names are those of the types")]
 pub struct MockCall<'a> {
-    /// Name of the export.
     pub export: &'a str,
-    /// The input.
     pub input: &'a [u8],
-    /// The strategy of the module.
     pub strategy: Strategy,
     /// Number of earlier calls of this instance, as a leaky instance would know.
     pub calls_before: u64,

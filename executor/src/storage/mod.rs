@@ -77,7 +77,6 @@ pub enum StorageError {
     Database(String),
 }
 
-/// The import module.
 const MODULE: &str = "env";
 
 /// The functions over a storage.
