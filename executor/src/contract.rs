@@ -244,7 +244,6 @@ pub enum CallState {
 pub struct ExportId {
     index: u32,
     abi: Abi,
-    /// Number of the module.
     module: u32,
     /// Position of the guest's allocator, if the convention needs it, else [`NO_ALLOCATOR`].
     allocator: u32,

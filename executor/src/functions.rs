@@ -59,7 +59,6 @@ impl HostFunction {
         (self.body)(call)
     }
 
-    /// The trap of this function with a reason.
     pub(crate) fn refuse(&self, reason: impl fmt::Display) -> Trap {
         TrapKind::HostFunction { name: self.name.clone(), reason: reason.to_string() }.into()
     }

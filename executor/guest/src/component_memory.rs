@@ -79,10 +79,7 @@ pub(super) fn known_limits(info: &ComponentInfo) -> Option<Vec<MemoryLimits>> {
 /// The memories that come with their content, in the component
 /// [`resettable`](super::GuestModule::resettable): all or none.
 pub(super) fn known(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMemory>> {
-    match known_limits(info) {
-        Some(_) => list(wasm, info),
-        None => Ok(Vec::new()),
-    }
+    known_limits(info).map_or(Ok(Vec::new()), |_| list(wasm, info))
 }
 
 /// The limits that the memories get, or why a host cannot bring the memories along.

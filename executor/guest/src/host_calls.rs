@@ -145,20 +145,15 @@ impl Rewrite for Calls {
         if self.straight > STRAIGHT {
             self.count(body);
         }
-        let instead = match operator {
-            Operator::I32Const { value } => {
-                self.constant = Some(*value);
-                None
-            }
-            Operator::MemorySize { .. } => self.calls.size,
+        let mut instead = None;
+        match operator {
+            Operator::I32Const { value } => self.constant = Some(*value),
+            Operator::MemorySize { .. } => instead = self.calls.size,
             Operator::MemoryGrow { .. } => {
                 self.growth(body);
-                self.calls.grow
+                instead = self.calls.grow;
             }
-            Operator::TableGrow { .. } => {
-                self.growth(body);
-                None
-            }
+            Operator::TableGrow { .. } => self.growth(body),
             Operator::Loop { .. } => {
                 body.keep(operator);
                 self.count(body);
@@ -169,12 +164,9 @@ impl Rewrite for Calls {
             | Operator::MemoryInit { .. }
             | Operator::TableFill { .. }
             | Operator::TableCopy { .. }
-            | Operator::TableInit { .. } => {
-                self.range(body, constant);
-                None
-            }
-            _ => None,
-        };
+            | Operator::TableInit { .. } => self.range(body, constant),
+            _ => {}
+        }
         if let Some(function) = instead {
             body.code().call(function);
         }

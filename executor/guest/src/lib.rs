@@ -217,10 +217,8 @@ impl GuestModule {
     /// The memories of the core modules in a component, for hosts that provide them; none in a core
     /// module. The errors are those of [`without_data`](Self::without_data).
     pub fn component_memories(&self) -> Result<Vec<ComponentMemory>> {
-        match &self.info.component {
-            Some(component) => component_memory::list(&self.wasm, component),
-            None => Ok(Vec::new()),
-        }
+        let list = |component| component_memory::list(&self.wasm, component);
+        self.info.component.as_ref().map_or(Ok(Vec::new()), list)
     }
 
     /// The guest for instances that are reset in place, on memories that come with their content
@@ -274,10 +272,8 @@ impl GuestModule {
     /// instantiation is known from the bytes, for hosts that provide them: all of the component's
     /// or none. Fails when the content turns out not to be known: an error of this crate.
     pub fn resettable_memories(&self) -> Result<Vec<ComponentMemory>> {
-        match &self.info.component {
-            Some(component) => component_memory::known(&self.wasm, component),
-            None => Ok(Vec::new()),
-        }
+        let known = |component| component_memory::known(&self.wasm, component);
+        self.info.component.as_ref().map_or(Ok(Vec::new()), known)
     }
 
     /// The module with its memory imported as `env.memory`, for runtimes that accept a memory only

@@ -60,17 +60,14 @@ pub enum Item {
 /// The definition in words: `a zeroed memory`, `a global, 1024`.
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        use Value::{F32, F64, I32, I64};
+        match *self {
             Self::Memory => f.write_str("a zeroed memory"),
             Self::Table => f.write_str("a table of null entries"),
-            Self::Global(Some(Value::I32(value))) => write!(f, "a global, {value}"),
-            Self::Global(Some(Value::I64(value))) => write!(f, "a global, {value}"),
-            Self::Global(Some(Value::F32(bits))) => {
-                write!(f, "a global, {}", f32::from_bits(*bits))
-            }
-            Self::Global(Some(Value::F64(bits))) => {
-                write!(f, "a global, {}", f64::from_bits(*bits))
-            }
+            Self::Global(Some(I32(value))) => write!(f, "a global, {value}"),
+            Self::Global(Some(I64(value))) => write!(f, "a global, {value}"),
+            Self::Global(Some(F32(bits))) => write!(f, "a global, {}", f32::from_bits(bits)),
+            Self::Global(Some(F64(bits))) => write!(f, "a global, {}", f64::from_bits(bits)),
             Self::Global(_) => f.write_str("a global, null or zero"),
             Self::Tag => f.write_str("a tag"),
         }

@@ -174,7 +174,6 @@ pub fn outcome(ended: Result<(), Trap>) -> Result<Outcome> {
     }
 }
 
-/// A call with options.
 struct Entered<'a, L: Live>(&'a mut L);
 
 impl<L: Live> Drop for Entered<'_, L> {

@@ -64,8 +64,7 @@ impl<'a> HostCall<'a> {
     /// The guest's memory; empty if it has none. A [`Region`](crate::memory::Region) at its end is
     /// left out.
     pub fn memory(&mut self) -> &mut [u8] {
-        let (memory, host) = self.guest.memory_and_host();
-        host.own(memory)
+        self.memory_and_host().0
     }
 
     /// Bytes of the guest's memory.
@@ -173,8 +172,7 @@ impl<'a> HostCall<'a> {
         &mut self,
         state: &State<T>,
     ) -> (&mut T, &mut [u8]) {
-        let (memory, host) = self.guest.memory_and_host();
-        let memory = host.own(memory);
+        let (memory, host) = self.memory_and_host();
         (host.states.get(state), memory)
     }
 

@@ -1,8 +1,7 @@
 //! The functions themselves.
 
-use super::errno::{Answer, Errno};
 use super::files::Open;
-use super::guest::{Buffer, Guest, offset};
+use super::guest::{Answer, Buffer, Errno, Guest, offset};
 use super::poll::poll;
 use super::stat::{WRITE, write_entries, write_stat};
 use super::state::{Descriptor, STEP, State};

@@ -1,6 +1,6 @@
 //! The directory that is handed in, and what is opened beneath it, read-only.
 
-use super::errno::{Answer, Errno};
+use super::guest::{Answer, Errno};
 use crate::error::{Error, Result};
 use crate::harness::beneath;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -57,7 +57,6 @@ pub(super) enum Kind {
     },
 }
 
-/// An entry of a directory.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,

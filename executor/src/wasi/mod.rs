@@ -22,7 +22,6 @@
 //! has them.
 
 mod answer;
-mod errno;
 mod files;
 mod guest;
 mod poll;

@@ -1,8 +1,8 @@
 //! State that a guest's calls of WASI change: descriptors, clocks, random numbers.
 
 use super::Settings;
-use super::errno::{Answer, Errno};
 use super::files::{Directory, Open};
+use super::guest::{Answer, Errno};
 
 /// Most open descriptors of an instance.
 const MOST_DESCRIPTORS: usize = 128;
@@ -13,7 +13,6 @@ pub const EPOCH: u64 = 1_577_836_800_000_000_000;
 /// Seed of the random numbers.
 pub const SEED: u64 = 0x746f_7563_6873_746f;
 
-/// The object of a descriptor.
 #[derive(Debug, Clone)]
 pub(super) enum Descriptor {
     Input,
@@ -23,7 +22,6 @@ pub(super) enum Descriptor {
     Open(Open),
 }
 
-/// State of one instance.
 #[derive(Clone)]
 pub(super) struct State {
     descriptors: Vec<Option<Descriptor>>,

@@ -11,7 +11,6 @@ const LONGEST_LINE: usize = 4096;
 /// Level of standard error in the log: info.
 const LEVEL: u32 = 2;
 
-/// The standard streams of one instance.
 #[derive(Clone)]
 pub(crate) struct Streams {
     /// Bytes of the input that were read.

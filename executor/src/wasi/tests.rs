@@ -1,7 +1,7 @@
 //! The functions, called as a backend calls them.
 
 use super::answer::FUNCTIONS;
-use super::errno::Errno;
+use super::guest::Errno;
 use super::{Directory, MODULE, Settings, functions};
 use crate::host::HostState;
 use crate::test_support::FakeGuest;
