@@ -1,28 +1,4 @@
 //! The conventions by which a host calls a guest.
-//!
-//! * [`Abi::Substrate`], `(i32, i32) -> (i64)`: the host's allocator places the input, given as
-//!   pointer and length. The low half of the result is the pointer to the output, the high half its
-//!   length.
-//! * [`Abi::Input`], `() -> values`, of a component `func()`: the guest fetches the input through
-//!   `env.input_len` and `env.input`, or `input: func() -> list<u8>`. The output is the results,
-//!   one after the other.
-//! * [`Abi::Bytes`], `(i32, i32) -> values`, of a component `func(list<u8>)`: a module gets pointer
-//!   and length of a buffer from its own `alloc: (i32) -> (i32)`, which the guest takes over.
-//! * [`Abi::Plain`], any of [values](crate::ValueType): the input is the parameters, one after the
-//!   other.
-//! * [`Abi::Wasi`], `() -> ()` of a program's `_start`, of a component `run` of `wasi:cli/run`:
-//!   standard input and output of WASI preview 1, of a component 2. The output includes what was
-//!   written before an exit or a trap.
-//! * [`Abi::Wapc`], `(i32, i32) -> (i32)` of waPC's `__guest_call`: the first line of the input is
-//!   the operation, the rest is the message. The output is the guest's response. See
-//!   [`wapc`](crate::wapc).
-//! * [`Abi::Typed`], of a component with any parameters: the input is JSON, turned into the
-//!   parameters' values once for calls with the same input. The output is the result as JSON.
-//! * [`Abi::Codec`], of a component with one parameter: a codec component turns JSON into the
-//!   parameter's value for each call. There is no output.
-//!
-//! "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
-//! and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
 
 use crate::error::{Error, Result};
 use crate::{Signature, ValueType};
@@ -30,25 +6,39 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A calling convention.
+///
+/// "One after the other" are numbers little-endian, vectors of 16 bytes with the first lane first,
+/// and references of one byte, which is 0 for null: see [`Reference`](crate::Reference).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Abi {
-    /// Substrate's: `(pointer, length) -> packed pointer and length`.
+    /// Substrate's, `(i32, i32) -> (i64)`: the host's allocator places the input, given as pointer
+    /// and length. The low half of the result is the pointer to the output, the high half its
+    /// length.
     Substrate,
-    /// The host keeps the input; the guest fetches it.
+    /// `() -> values`, of a component `func()`: the guest fetches the input, which the host keeps,
+    /// through `env.input_len` and `env.input`, or `input: func() -> list<u8>`. The output is the
+    /// results, one after the other.
     Input,
-    /// The guest gets the input's bytes in a buffer of its allocator.
+    /// `(i32, i32) -> values`, of a component `func(list<u8>)`: a module gets pointer and length of
+    /// a buffer from its own `alloc: (i32) -> (i32)`, which the guest takes over.
     Bytes,
-    /// Values in, values out.
+    /// Any of [values](ValueType): the input is the parameters, one after the other.
     Plain,
-    /// A program reads its standard input and writes to its standard output.
+    /// `() -> ()` of a program's `_start`, of a component `run` of `wasi:cli/run`: standard input
+    /// and output of WASI preview 1, of a component 2. The output includes what was written before
+    /// an exit or a trap.
     Wasi,
-    /// A guest of waPC fetches an operation and a message, and gives its response to the host.
+    /// `(i32, i32) -> (i32)` of waPC's `__guest_call`: the first line of the input is the
+    /// operation, the rest is the message. The output is the guest's response. See
+    /// [`wapc`](crate::wapc).
     Wapc,
-    /// A component gets values that the host has already.
+    /// Of a component with any parameters: the input is JSON, turned into the parameters' values
+    /// once for calls with the same input. The output is the result as JSON.
     Typed,
-    /// A component gets a value that a codec makes of the input's bytes.
+    /// Of a component with one parameter: a codec component turns JSON into the parameter's value
+    /// for each call. There is no output.
     Codec,
 }
 
@@ -58,36 +48,23 @@ pub const ALLOCATOR: &str = "alloc";
 impl Abi {
     /// Checks an export's signature; `None` stands for one that no host can call.
     pub(crate) fn check(self, name: &str, signature: Option<&Signature>) -> Result<()> {
+        use ValueType::{I32, I64};
+        let takes = |params: &[_]| signature.is_some_and(|found| found.params == params);
+        let gives = |results: &[_]| signature.is_some_and(|found| found.results == results);
         let (fits, expected) = match self {
-            Self::Substrate => (
-                signature.is_some_and(|s| {
-                    s.params == [ValueType::I32; 2] && s.results == [ValueType::I64]
-                }),
-                "(i32, i32) -> (i64)",
-            ),
-            Self::Input => {
-                (signature.is_some_and(|s| s.params.is_empty()), "() -> () or () -> (values)")
-            }
-            Self::Bytes => (
-                signature.is_some_and(|s| s.params == [ValueType::I32; 2]),
-                "(i32, i32) -> () or (i32, i32) -> (values)",
-            ),
+            Self::Substrate => (takes(&[I32; 2]) && gives(&[I64]), "(i32, i32) -> (i64)"),
+            Self::Input => (takes(&[]), "() -> () or () -> (values)"),
+            Self::Bytes => (takes(&[I32; 2]), "(i32, i32) -> () or (i32, i32) -> (values)"),
             Self::Plain => {
                 (signature.is_some(), "numbers, vectors, and references of funcref and externref")
             }
-            Self::Wasi => (signature == Some(&Signature::default()), "() -> ()"),
-            Self::Wapc => (
-                signature.is_some_and(|s| {
-                    s.params == [ValueType::I32; 2] && s.results == [ValueType::I32]
-                }),
-                "(i32, i32) -> (i32)",
-            ),
+            Self::Wasi => (takes(&[]) && gives(&[]), "() -> ()"),
+            Self::Wapc => (takes(&[I32; 2]) && gives(&[I32]), "(i32, i32) -> (i32)"),
             Self::Typed | Self::Codec => (false, "a function of a component"),
         };
         if fits { Ok(()) } else { Err(self.misfit(name, signature, expected)) }
     }
 
-    /// Checks the signature of the guest's allocator.
     pub(crate) fn check_allocator(self, signature: Option<&Signature>) -> Result<()> {
         let expected = Signature::new(&[ValueType::I32], &[ValueType::I32]);
         if signature == Some(&expected) {
@@ -97,11 +74,7 @@ impl Abi {
     }
 
     fn misfit(self, name: &str, found: Option<&Signature>, expected: &'static str) -> Error {
-        let found = found.map_or_else(
-            || "with references of types that no host can pass".to_owned(),
-            ToString::to_string,
-        );
-        Error::WrongSignature { name: name.to_owned(), abi: self, expected, found }
+        Error::WrongSignature { name: name.to_owned(), abi: self, expected, found: in_words(found) }
     }
 
     /// All of them.
@@ -128,6 +101,12 @@ impl Abi {
             Self::Codec => "codec",
         }
     }
+}
+
+/// A type in a message; `None` stands for one that no host can call.
+pub(crate) fn in_words(signature: Option<&Signature>) -> String {
+    let unknown = || "with references of types that no host can pass".to_owned();
+    signature.map_or_else(unknown, ToString::to_string)
 }
 
 impl fmt::Display for Abi {

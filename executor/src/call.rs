@@ -41,10 +41,7 @@ pub struct CallOptions<'a> {
 }
 
 impl CallOptions<'_> {
-    /// Ends a call whose handle was interrupted before, at its start.
-    ///
-    /// # Errors
-    ///
+    /// Ends a call whose handle was interrupted before, at its start. Fails with
     /// [`TrapKind::Interrupted`].
     pub fn check_interrupt(&self) -> Result<(), Trap> {
         self.interrupt.as_ref().map_or(Ok(()), InterruptHandle::check)
@@ -88,11 +85,7 @@ pub struct EnforcedLimits {
 }
 
 impl EnforcedLimits {
-    /// Refuses a limit that is not among them.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LimitUnsupported`].
+    /// Refuses a limit that is not among them. Fails with [`Error::LimitUnsupported`].
     pub fn check(self, options: &CallOptions<'_>) -> Result<()> {
         let CallOptions { limits, interrupt, .. } = options;
         let (deadline, fuel) = (limits.deadline.is_some(), limits.fuel.is_some());
@@ -122,7 +115,6 @@ pub struct InterruptHandle(Arc<AtomicBool>);
 
 impl InterruptHandle {
     /// A handle for the calls that it is passed to.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -140,7 +132,6 @@ impl InterruptHandle {
     }
 
     /// `true` after [`interrupt`](Self::interrupt).
-    #[must_use]
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.0.load(Ordering::Acquire)
@@ -195,14 +186,11 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A value that borrows nothing, for [`HostCall::context`](crate::HostCall::context).
-    #[must_use]
     pub fn new<T: 'static>(value: &'a mut T) -> Self {
         Self::of_kind::<Owned<T>>(value)
     }
 
-    /// A value that borrows others, for
-    /// [`HostCall::with_context`](crate::HostCall::with_context).
-    #[must_use]
+    /// A value that borrows others, for [`HostCall::with_context`](crate::HostCall::with_context).
     pub fn of_kind<K: ContextKind>(value: &'a mut K::Value<'_>) -> Self {
         let kind = TypeId::of::<K>();
         Self { value: NonNull::from(value).cast(), kind, _lent: PhantomData }

@@ -55,10 +55,9 @@ pub struct Config {
     pub instances: u32,
     /// `true` if a compiler may use all processors.
     pub parallel_compilation: bool,
-    /// The component that makes values of the input's bytes for
-    /// [`Abi::Codec`](crate::Abi::Codec). It is a part of the host: it is
-    /// compiled, instantiated and given the types outside of the calls, and no
-    /// deadline stops it.
+    /// The component that makes values of the input's bytes for [`Abi::Codec`](crate::Abi::Codec).
+    /// It is a part of the host: it is compiled, instantiated and given the types outside of the
+    /// calls, and no deadline stops it.
     pub codec: Option<GuestModule>,
     /// Arguments, environment and directory of WASI programs. Nothing by default.
     pub wasi: Option<Arc<crate::wasi::Settings>>,
@@ -72,7 +71,6 @@ pub struct Config {
 
 impl Config {
     /// `true` if the guest's code must check whether it has to stop.
-    #[must_use]
     pub fn is_interruptible(&self) -> bool {
         self.interruptible || self.deadline.is_some()
     }
@@ -125,7 +123,6 @@ pub struct EffectiveConfig(BTreeMap<String, String>);
 
 impl EffectiveConfig {
     /// An empty configuration.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -138,7 +135,6 @@ impl EffectiveConfig {
     }
 
     /// The value of a key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }

@@ -1,15 +1,11 @@
 //! The contract itself: engine → artifact → module → instance.
 
-use crate::abi::{ALLOCATOR, Abi};
-use crate::artifact::Artifact;
-use crate::call::CallOptions;
-use crate::config::{Config, EffectiveConfig};
-use crate::error::{Error, Result};
+use crate::abi::ALLOCATOR;
 use crate::guest::GuestModule;
-use crate::outcome::Outcome;
-use crate::strategy::Strategy;
-use crate::support::Support;
-use crate::{Features, Signature};
+use crate::{
+    Abi, Artifact, CallOptions, Config, EffectiveConfig, Error, Features, Outcome, Result,
+    Signature, Strategy, Support,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -63,22 +59,14 @@ pub trait Engine: Send + Sync {
         "any"
     }
 
-    /// Compiles a guest to the form that this engine loads: machine code for a compiler,
-    /// translated code for an interpreter.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot compile the module.
+    /// Compiles a guest to the form that this engine loads: machine code for a compiler, translated
+    /// code for an interpreter. Fails when the runtime cannot compile the module.
     fn compile(&self, guest: &GuestModule, strategy: Strategy, config: &Config)
     -> Result<Artifact>;
 
-    /// Makes a module that can be instantiated under the strategy. Call
-    /// [`Module::probe`] before publishing numbers.
-    ///
-    /// # Errors
-    ///
-    /// When the strategy is unsupported, the artifact is not this engine's or
-    /// not this guest's, or the runtime fails.
+    /// Makes a module that can be instantiated under the strategy. Call [`Module::probe`] before
+    /// publishing numbers. Fails when the strategy is unsupported, the artifact is not this
+    /// engine's or not this guest's, or the runtime fails.
     fn load(
         &self,
         guest: &GuestModule,
@@ -113,11 +101,8 @@ impl Default for Capabilities {
 
 /// How a guest's code is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(rename_all = "snake_case")
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Execution {
     /// By an interpreter, of WebAssembly or of translated code.
     Interpreted,
@@ -139,29 +124,18 @@ impl std::fmt::Display for Execution {
 
 /// A loaded module. Shared by all threads.
 pub trait Module: Send + Sync {
-    /// Resolves an export once and returns the handle for calls. The export's signature must
-    /// fit the convention.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such function, its signature does not fit, or this
+    /// Resolves an export once and returns the handle for calls. The export's signature must fit
+    /// the convention. Fails when there is no such function, its signature does not fit, or this
     /// backend cannot call it ([`Error::ExportUnsupported`]).
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId>;
 
-    /// Makes an instance for one thread at a time. The instance need not be clean before
-    /// `prepare`.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot make an instance.
+    /// Makes an instance for one thread at a time. The instance need not be clean before `prepare`.
+    /// Fails when the runtime cannot make an instance.
     fn new_instance(&self) -> Result<Box<dyn Instance>>;
 
-    /// Checks on a live instance that the mode named by the strategy is in force. The
-    /// findings become part of [`effective`](Self::effective).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WrongMode`] when another mode is in force.
+    /// Checks on a live instance that the mode named by the strategy is in force. The findings
+    /// become part of [`effective`](Self::effective). Fails with [`Error::WrongMode`] when another
+    /// mode is in force.
     fn probe(&mut self) -> Result<()> {
         Ok(())
     }
@@ -186,22 +160,15 @@ pub trait Module: Send + Sync {
 /// }
 /// ```
 pub trait Instance: Send {
-    /// Provides a clean state: instantiates, resets or takes from the pool. An unfinished
-    /// call is finished first.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails; the instance may be prepared again.
+    /// Provides a clean state: instantiates, resets or takes from the pool. An unfinished call is
+    /// finished first. After an error of the runtime, the instance may be prepared again.
     fn prepare(&mut self) -> Result<()>;
 
-    /// Runs an export once. `output` is cleared, and holds the export's output if the result
-    /// is [`Outcome::Returned`], or what a program of [`Abi::Wasi`] wrote before a trap. A call
-    /// with options has a context or limits of its own, or can be interrupted.
-    ///
-    /// # Errors
-    ///
-    /// When the host side fails, `prepare` was not called before, or the handle is of another
-    /// module. [`Error::LimitUnsupported`] for a limit that the engine cannot enforce.
+    /// Runs an export once. `output` is cleared, and holds the export's output if the result is
+    /// [`Outcome::Returned`], or what a program of [`Abi::Wasi`] wrote before a trap. A call with
+    /// options has a context or limits of its own, or can be interrupted. Fails when the host side
+    /// fails, `prepare` was not called before, or the handle is of another module, with
+    /// [`Error::LimitUnsupported`] for a limit that the engine cannot enforce.
     fn invoke(
         &mut self,
         export: ExportId,
@@ -210,18 +177,11 @@ pub trait Instance: Send {
         options: Option<CallOptions<'_>>,
     ) -> Result<Outcome>;
 
-    /// Returns, drops or resets the instance after a call.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails.
+    /// Returns, drops or resets the instance after a call. Fails where the runtime does.
     fn finish(&mut self) -> Result<()>;
 
-    /// Makes the three steps of a call; the tables time this function.
-    ///
-    /// # Errors
-    ///
-    /// Those of the three steps; `finish` runs even when `invoke` fails.
+    /// Makes the three steps of a call, and gives their errors; `finish` runs even when `invoke`
+    /// fails. The tables time this function.
     fn call(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         self.prepare()?;
         let outcome = self.invoke(export, input, output, None);
@@ -229,11 +189,7 @@ pub trait Instance: Send {
         outcome
     }
 
-    /// Makes the three steps of a call with options.
-    ///
-    /// # Errors
-    ///
-    /// Those of the three steps; `finish` runs even when `invoke` fails.
+    /// The same of a call with options.
     fn call_with(
         &mut self,
         export: ExportId,
@@ -247,13 +203,9 @@ pub trait Instance: Send {
         outcome
     }
 
-    /// Releases the resident memory of an idle instance. The next call is as clean, and
-    /// slower. Call this function between `finish` and `prepare`; before a `finish` it does
-    /// nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the instance remains usable.
+    /// Releases the resident memory of an idle instance. The next call is as clean, and slower.
+    /// Call this function between `finish` and `prepare`; before a `finish` it does nothing. Fails
+    /// when the kernel refuses; the instance remains usable.
     fn trim(&mut self) -> Result<()> {
         Ok(())
     }
@@ -292,7 +244,6 @@ pub enum CallState {
 pub struct ExportId {
     index: u32,
     abi: Abi,
-    /// Number of the module.
     module: u32,
     /// Position of the guest's allocator, if the convention needs it, else [`NO_ALLOCATOR`].
     allocator: u32,
@@ -303,14 +254,12 @@ const NO_ALLOCATOR: u32 = u32::MAX;
 impl ExportId {
     /// Position in the module's list of exported functions.
     #[inline]
-    #[must_use]
     pub const fn index(self) -> u32 {
         self.index
     }
 
     /// The calling convention, which the function's type was found to fit.
     #[inline]
-    #[must_use]
     pub const fn abi(self) -> Abi {
         self.abi
     }
@@ -334,7 +283,6 @@ pub struct Exports {
 
 impl Exports {
     /// The list of a guest that is being loaded. Handles of other lists are foreign to this one.
-    #[must_use]
     pub fn of(guest: &GuestModule) -> Self {
         static MODULES: AtomicU32 = AtomicU32::new(0);
         let all: Arc<[_]> = guest.info().exports.clone().into();
@@ -345,24 +293,19 @@ impl Exports {
     }
 
     /// The handle of the export at a position.
-    #[must_use]
     pub const fn handle(&self, index: u32, abi: Abi) -> ExportId {
         ExportId { index, abi, module: self.module, allocator: NO_ALLOCATOR }
     }
 
     /// `true` for a handle of this list.
     #[inline]
-    #[must_use]
     pub const fn has(&self, handle: ExportId) -> bool {
         handle.module == self.module
     }
 
-    /// Looks an export up and checks its signature.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such function, it is a re-exported import, or its signature does not
-    /// fit. The same holds for the allocator, if the convention needs it.
+    /// Looks an export up and checks its signature. Fails when there is no such function, it is a
+    /// re-exported import, or its signature does not fit. The same holds for the allocator, if the
+    /// convention needs it.
     pub fn find(&self, name: &str, abi: Abi) -> Result<ExportId> {
         let index = self.position(name)?;
         abi.check(name, self.all[index as usize].signature.as_ref())?;
@@ -377,21 +320,14 @@ impl Exports {
         Ok(ExportId { allocator, ..self.handle(index, abi) })
     }
 
-    /// The handle's position of an export, whatever its type.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such function, or it is a re-exported import.
+    /// The handle's position of an export, whatever its type. Fails when there is no such function,
+    /// or it is a re-exported import.
     pub fn position(&self, name: &str) -> Result<u32> {
         let named = |index: &u32| self.all[*index as usize].name.as_str();
         let Ok(place) = self.by_name.binary_search_by_key(&name, named) else {
-            return Err(Error::NoSuchExport {
-                name: name.to_owned(),
-                candidates: crate::text::similar(
-                    name,
-                    self.all.iter().map(|export| export.name.as_str()),
-                ),
-            });
+            let names = self.all.iter().map(|export| export.name.as_str());
+            let candidates = crate::text::similar(name, names);
+            return Err(Error::NoSuchExport { name: name.to_owned(), candidates });
         };
         let index = self.by_name[place];
         if self.all[index as usize].imported {
@@ -401,13 +337,11 @@ impl Exports {
     }
 
     /// The export at a position.
-    #[must_use]
     pub fn get(&self, index: u32) -> Option<&crate::guest::FunctionExport> {
         self.all.get(index as usize)
     }
 
     /// Type of the export; `None` also if no host can call it.
-    #[must_use]
     pub fn signature(&self, index: u32) -> Option<&Signature> {
         self.get(index)?.signature.as_ref()
     }

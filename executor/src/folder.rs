@@ -1,11 +1,8 @@
 //! A private folder through which the processes of one run share compiled code.
 
-use crate::code::CompiledCode;
-use crate::config::Config;
-use crate::contract::Engine;
-use crate::error::{Error, Result};
+use crate::artifact::CompiledCode;
 use crate::guest::GuestModule;
-use crate::strategy::Strategy;
+use crate::{Config, Engine, Error, Result, Strategy};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -36,7 +33,6 @@ impl ArtifactKey {
     ///
     /// `None` if the kernel does not identify the running binary or the boot; code is then
     /// not shared.
-    #[must_use]
     pub fn new<E: Engine + ?Sized>(
         engine: &E,
         guest: &GuestModule,
@@ -73,7 +69,6 @@ impl ArtifactKey {
         )))
     }
 
-    /// Name of the file of this key.
     fn file_name(&self) -> String {
         format!("{}.artifact", hexadecimal(&Sha256::digest(&self.0)))
     }
@@ -81,12 +76,8 @@ impl ArtifactKey {
     /// The digest of the key and of code under it, which stands before the code in its file.
     fn digest(&self, code: &[u8]) -> [u8; DIGEST as usize] {
         let length = (self.0.len() as u64).to_le_bytes();
-        Sha256::new()
-            .chain_update(length)
-            .chain_update(&self.0)
-            .chain_update(code)
-            .finalize()
-            .into()
+        let key = Sha256::new().chain_update(length).chain_update(&self.0);
+        key.chain_update(code).finalize().into()
     }
 }
 
@@ -129,11 +120,8 @@ pub struct ArtifactFolder {
 }
 
 impl ArtifactFolder {
-    /// Creates the folder with mode 0700. The caller removes it.
-    ///
-    /// # Errors
-    ///
-    /// When the name exists already, or the folder cannot be created.
+    /// Creates the folder with mode 0700. The caller removes it. Fails when the name exists
+    /// already, or the folder cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         DirBuilder::new()
             .mode(0o700)
@@ -142,12 +130,8 @@ impl ArtifactFolder {
         Self::open(path)
     }
 
-    /// Opens a folder that the run has created.
-    ///
-    /// # Errors
-    ///
-    /// When the path is not a folder (a symbolic link is not), belongs to another user, gives
-    /// others any access, or cannot be opened.
+    /// Opens a folder that the run has created. Fails when the path is not a folder (a symbolic
+    /// link is not), belongs to another user, gives others any access, or cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let open = || -> io::Result<Self> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -166,11 +150,8 @@ impl ArtifactFolder {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.folder.as_raw_fd()))
     }
 
-    /// Stores code under its key, atomically. Code of the same key is replaced.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written. The old file then remains.
+    /// Stores code under its key, atomically. Code of the same key is replaced. Fails when the file
+    /// cannot be written. The old file then remains.
     pub fn write(&self, key: &ArtifactKey, code: &CompiledCode) -> Result<()> {
         let write = || -> io::Result<()> {
             // Mode 0600.
@@ -183,12 +164,8 @@ impl ArtifactFolder {
         write().map_err(Error::system("cannot keep the compiled code"))
     }
 
-    /// The code stored under exactly this key; `None` if there is none, or the file is not
-    /// exactly as [`write`](Self::write) wrote it.
-    ///
-    /// # Errors
-    ///
-    /// When the file exists and cannot be read.
+    /// The code stored under exactly this key; `None` if there is none, or the file is not exactly
+    /// as [`write`](Self::write) wrote it. Fails when the file exists and cannot be read.
     pub fn read(&self, key: &ArtifactKey) -> Result<Option<CompiledCode>> {
         let read = || -> io::Result<Option<CompiledCode>> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -2,9 +2,8 @@
 //!
 //! A host makes a table of [`Functions`] and passes it in [`Config`](crate::Config). Every engine,
 //! strategy and calling convention answers imports from this table. The functions of Substrate's
-//! allocator, of the log, of the input and of WASI are such tables too:
-//! [`Functions::standard`] has them, [`storage::functions`](crate::storage::functions) has those of
-//! a storage.
+//! allocator, of the log, of the input and of WASI are such tables too: [`Functions::standard`] has
+//! them, [`storage::functions`](crate::storage::functions) has those of a storage.
 
 mod call;
 mod closure;
@@ -19,10 +18,8 @@ pub use state::State;
 
 pub(crate) use state::States;
 
-use crate::Signature;
-use crate::error::{Error, Result};
-use crate::outcome::{Trap, TrapKind};
-use crate::text;
+use crate::abi::in_words;
+use crate::{Error, Result, Signature, Trap, TrapKind, text};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -42,20 +39,17 @@ pub struct HostFunction {
 
 impl HostFunction {
     /// The module that it is imported from.
-    #[must_use]
     pub fn module(&self) -> &str {
         &self.module
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its type.
     #[inline]
-    #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -65,17 +59,8 @@ impl HostFunction {
         (self.body)(call)
     }
 
-    /// The trap of this function with a reason.
     pub(crate) fn refuse(&self, reason: impl fmt::Display) -> Trap {
         TrapKind::HostFunction { name: self.name.clone(), reason: reason.to_string() }.into()
-    }
-
-    fn stub(
-        import: &FunctionImport,
-        body: impl Fn(&mut HostCall<'_>) -> Result<(), Trap> + Send + Sync + 'static,
-    ) -> Self {
-        let FunctionImport { module, name, signature } = import.clone();
-        Self { module, name, signature: signature.unwrap_or_default(), body: Box::new(body) }
     }
 }
 
@@ -101,7 +86,6 @@ pub enum Imports {
 }
 
 impl Imports {
-    /// All of them.
     const ALL: [Self; 3] = [Self::Error, Self::Trap, Self::Zero];
 
     const fn name(self) -> &'static str {
@@ -151,14 +135,12 @@ pub struct Functions {
 
 impl Functions {
     /// An empty table.
-    #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
     /// The functions that the calling conventions need: the host's allocator, log and input of the
     /// import module `env`, WASI preview 1, and waPC without a handler of host calls.
-    #[must_use]
     pub fn standard() -> Self {
         static STANDARD: LazyLock<Functions> = LazyLock::new(|| {
             let mut functions = standard::functions();
@@ -226,7 +208,6 @@ impl Functions {
     }
 
     /// The function of a name.
-    #[must_use]
     pub fn find(&self, module: &str, name: &str) -> Option<&Arc<HostFunction>> {
         self.modules.get(module)?.get(name)
     }
@@ -237,28 +218,23 @@ impl Functions {
     }
 
     /// The function of an import, if name and type fit.
-    #[must_use]
     pub fn answer(&self, import: &FunctionImport) -> Option<&Arc<HostFunction>> {
         let found = self.find(&import.module, &import.name)?;
         (import.signature.as_ref() == Some(&found.signature)).then_some(found)
     }
 
-    /// A function for each import, in order: the host's, or a stub.
-    ///
-    /// # Errors
-    ///
+    /// A function for each import, in order: the host's, or a stub. Fails with
     /// [`Error::MissingImports`], if stubs are not wanted.
     pub fn resolve(
         &self,
         imports: &[FunctionImport],
         missing: Imports,
     ) -> Result<Box<[Arc<HostFunction>]>> {
-        if missing == Imports::Error {
-            let lacking: Vec<_> =
-                imports.iter().filter(|import| self.answer(import).is_none()).collect();
-            if !lacking.is_empty() {
-                return Err(self.missing(&lacking));
-            }
+        let lacking = || imports.iter().filter(|import| self.answer(import).is_none());
+        if missing == Imports::Error && lacking().next().is_some() {
+            return Err(Error::MissingImports {
+                imports: lacking().map(|of| self.missing(of)).collect(),
+            });
         }
         let resolved = imports.iter().map(|import| match self.answer(import) {
             Some(function) => Arc::clone(function),
@@ -267,28 +243,22 @@ impl Functions {
         Ok(resolved.collect())
     }
 
-    fn missing(&self, imports: &[&FunctionImport]) -> Error {
-        let described = imports.iter().map(|import| {
-            let ty = import.signature.as_ref().map_or_else(
-                || "with references of types that no host can pass".to_owned(),
-                ToString::to_string,
-            );
-            let known = self.find(&import.module, &import.name);
-            let remark = match known {
-                Some(function) => format!("; the host's has the type {}", function.signature),
-                None => text::near(&self.similar(import)),
-            };
-            let (module, name) = (text::name(&import.module), text::name(&import.name));
-            format!("{module}.{name} {ty}{remark}")
-        });
-        Error::MissingImports { imports: described.collect() }
-    }
-
-    /// Names like that of an import, with their modules.
-    fn similar(&self, import: &FunctionImport) -> Vec<String> {
-        let wanted = format!("{}.{}", import.module, import.name);
-        let names: Vec<_> = self.iter().map(|f| format!("{}.{}", f.module, f.name)).collect();
-        text::similar(&wanted, names.iter().map(String::as_str)).into_iter().take(1).collect()
+    /// An import in a message, with the type or the closest name that the host has.
+    fn missing(&self, import: &FunctionImport) -> String {
+        let FunctionImport { module, name, signature } = import;
+        let remark = match self.find(module, name) {
+            Some(function) => format!("; the host's has the type {}", function.signature),
+            None => {
+                let names: Vec<_> =
+                    self.iter().map(|f| format!("{}.{}", f.module, f.name)).collect();
+                let names = names.iter().map(String::as_str);
+                let mut near = text::similar(&format!("{module}.{name}"), names);
+                near.truncate(1);
+                text::near(&near)
+            }
+        };
+        let ty = in_words(signature.as_ref());
+        format!("{}.{} {ty}{remark}", text::name(module), text::name(name))
     }
 }
 
@@ -299,13 +269,12 @@ impl fmt::Debug for Functions {
 }
 
 fn stub(import: &FunctionImport, missing: Imports) -> HostFunction {
-    match (missing, &import.signature) {
+    let FunctionImport { module, name, signature } = import.clone();
+    let trap = Trap::from(TrapKind::MissingImport { module: module.clone(), name: name.clone() });
+    let body: Box<Body> = match (missing, &signature) {
         // The results are zeros unless the body gives others.
-        (Imports::Zero, Some(_)) => HostFunction::stub(import, |_| Ok(())),
-        _ => {
-            let (module, name) = (import.module.clone(), import.name.clone());
-            let trap = Trap::from(TrapKind::MissingImport { module, name });
-            HostFunction::stub(import, move |_| Err(trap.clone()))
-        }
-    }
+        (Imports::Zero, Some(_)) => Box::new(|_| Ok(())),
+        _ => Box::new(move |_| Err(trap.clone())),
+    };
+    HostFunction { module, name, signature: signature.unwrap_or_default(), body }
 }

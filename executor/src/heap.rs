@@ -1,13 +1,12 @@
 //! The host's allocator inside a guest's memory: a bump allocator with free
 //! lists per size class, from `__heap_base` upwards.
 //!
-//! Substrate's guests do not allocate by themselves: they call
-//! `ext_allocator_malloc_version_1`, and the host places its inputs by the same
-//! allocator. Layout and limits are Substrate's, so that addresses and dirtied
-//! pages are comparable: 8 bytes of header before each allocation, sizes
-//! rounded up to powers of two from 8 bytes to 32 MiB. A header holds the size
-//! class and the occupied bit while in use, otherwise the next free header.
-//! The guest can write the headers, so their content is never trusted.
+//! Substrate's guests do not allocate by themselves: they call `ext_allocator_malloc_version_1`,
+//! and the host places its inputs by the same allocator. Layout and limits are Substrate's, so that
+//! addresses and dirtied pages are comparable: 8 bytes of header before each allocation, sizes
+//! rounded up to powers of two from 8 bytes to 32 MiB. A header holds the size class and the
+//! occupied bit while in use, otherwise the next free header. The guest can write the headers, so
+//! their content is never trusted.
 
 use touchstone_guest::WASM_PAGE;
 /// Bytes before each allocation.
@@ -36,34 +35,23 @@ pub struct Heap {
 
 /// Why an allocation or a release was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell what the fields are")]
 pub enum HeapError {
     /// More than [`LARGEST`] was requested.
     #[error("{size} bytes were requested; the largest allocation has {LARGEST}")]
-    TooLarge {
-        /// Requested size, bytes.
-        size: u32,
-    },
-    /// The memory is too small: grow it and call again.
+    TooLarge { size: u32 },
+    /// The memory is too small by these pages of 64 KiB: grow it and call again.
     #[error("the guest's memory is full ({pages} more pages needed)")]
-    NeedsMemory {
-        /// Missing pages of 64 KiB.
-        pages: u32,
-    },
+    NeedsMemory { pages: u32 },
     /// The end of a 32-bit memory is reached.
     #[error("the guest's address space is full")]
     AddressSpace,
     /// The pointer is not an allocation of this allocator, or is free already.
     #[error("{pointer:#x} is not an allocation in use")]
-    NotAllocated {
-        /// The pointer to free.
-        pointer: u32,
-    },
+    NotAllocated { pointer: u32 },
     /// The guest overwrote the allocator's headers.
     #[error("the allocator's header at {header:#x} was overwritten by the guest")]
-    Corrupt {
-        /// Address of the header.
-        header: u32,
-    },
+    Corrupt { header: u32 },
     /// An earlier call saw a corrupt header.
     #[error("the allocator stopped after a corrupt header")]
     Poisoned,
@@ -71,7 +59,6 @@ pub enum HeapError {
 
 impl Heap {
     /// An empty heap from `heap_base` upwards, aligned to 8 bytes.
-    #[must_use]
     pub fn new(heap_base: u32) -> Self {
         Self {
             free: [NONE; CLASSES],
@@ -81,11 +68,8 @@ impl Heap {
     }
 
     /// Allocates `size` bytes (at least 8), 8-byte aligned, inside `memory`.
-    ///
-    /// # Errors
-    ///
-    /// [`HeapError::NeedsMemory`] requests that the caller grow the memory and
-    /// call again; the others are final.
+    /// [`HeapError::NeedsMemory`] requests that the caller grow the memory and call again; other
+    /// errors are final.
     pub fn allocate(&mut self, memory: &mut [u8], size: u32) -> Result<u32, HeapError> {
         if self.poisoned {
             return Err(HeapError::Poisoned);
@@ -97,8 +81,7 @@ impl Heap {
         let header = match self.free[class] {
             NONE => self.extend(memory.len(), SMALLEST << class)?,
             header => {
-                // A free header names the next free one; the guest may have
-                // written anything there.
+                // A free header names the next free one; the guest may have written anything there.
                 let next = self.read(memory, header)?;
                 if next & !u64::from(u32::MAX) != 0 {
                     return self.corrupt(header);
@@ -115,21 +98,14 @@ impl Heap {
         Ok(header + HEADER)
     }
 
-    /// Frees an allocation of [`allocate`](Self::allocate).
-    ///
-    /// # Errors
-    ///
-    /// When the pointer is not in use, or its header was overwritten.
+    /// Frees an allocation of [`allocate`](Self::allocate). Fails when the pointer is not in use,
+    /// or its header was overwritten.
     pub fn free(&mut self, memory: &mut [u8], pointer: u32) -> Result<(), HeapError> {
         if self.poisoned {
             return Err(HeapError::Poisoned);
         }
-        let Some(header) = pointer.checked_sub(HEADER) else {
-            return Err(HeapError::NotAllocated { pointer });
-        };
-        if pointer > self.bump {
-            return Err(HeapError::NotAllocated { pointer });
-        }
+        let header = pointer.checked_sub(HEADER).filter(|_| pointer <= self.bump);
+        let header = header.ok_or(HeapError::NotAllocated { pointer })?;
         let content = self.read(memory, header)?;
         if content & !u64::from(u32::MAX) != OCCUPIED {
             return Err(HeapError::NotAllocated { pointer });
@@ -236,8 +212,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
-        /// Whatever is asked for and freed, allocations in use lie in memory
-        /// and do not overlap.
+        /// Whatever is asked for and freed, allocations in use lie in memory and do not overlap.
         #[test]
         fn allocations_never_overlap(
             steps in prop::collection::vec((0_u32..5000, any::<prop::sample::Index>(), any::<bool>()), 1..if cfg!(miri) { 20 } else { 200 })

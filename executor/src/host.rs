@@ -1,18 +1,15 @@
 //! The host's state of an instance: allocator, input, log, streams, and the states of its host
 //! functions.
 
-mod clock;
-
-pub use clock::Clock;
-
 use crate::call::{CallOptions, Context, InterruptHandle, Limits};
 use crate::functions::States;
 use crate::heap::{Heap, HeapError};
+use crate::outcome::{Trap, TrapKind};
 use crate::wasi::{self, Streams};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Takes a guest's log line: level (0 error … 4 trace), target, message.
 pub type LogSink = dyn Fn(u32, &str, &str) + Send + Sync;
@@ -76,7 +73,6 @@ impl Log {
         {
             let [target, message] = [target, message]
                 .map(|text| String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]));
-            // A panic loses the line.
             let _ = unless_it_panics(|| sink(level, &target, &message));
         }
     }
@@ -125,7 +121,6 @@ pub struct CleanHost {
 impl HostState {
     /// The state of a clean instance. Without a heap base, every allocation is refused,
     /// because the host cannot know which memory is free.
-    #[must_use]
     pub fn new(heap_base: Option<u32>, config: &crate::Config) -> Self {
         Self {
             heap: Heap::new(heap_base.unwrap_or(u32::MAX)),
@@ -171,7 +166,6 @@ impl HostState {
         std::mem::swap(&mut self.call, &mut other.call);
     }
 
-    /// The context of the running call.
     pub(crate) fn context(&mut self) -> Option<&mut Context<'static>> {
         self.call.context.as_mut().map(|lent| &mut lent.0)
     }
@@ -179,28 +173,24 @@ impl HostState {
     /// Limits of the running call. Its deadline is that of the configuration if it has none of its
     /// own.
     #[inline]
-    #[must_use]
     pub fn limits(&self) -> Limits {
         let deadline = self.call.limits.deadline.or(self.call.default_deadline);
         Limits { deadline, ..self.call.limits }
     }
 
     /// The clock of a call that enters the guest now.
-    #[must_use]
     pub fn start_clock(&self) -> Clock {
         Clock::start(self.limits().deadline, self.call.interrupt.clone())
     }
 
     /// `true` if the running call can be interrupted.
     #[inline]
-    #[must_use]
     pub fn can_be_interrupted(&self) -> bool {
         self.call.interrupt.is_some()
     }
 
     /// `true` if the running call has a limit or can be interrupted.
     #[inline]
-    #[must_use]
     pub fn is_limited(&self) -> bool {
         self.call.limits != Limits::default() || self.call.interrupt.is_some()
     }
@@ -216,19 +206,16 @@ impl HostState {
     }
 
     /// Settings of WASI programs.
-    #[must_use]
     pub fn program_settings(&self) -> wasi::Settings {
         self.settings.as_deref().cloned().unwrap_or_default()
     }
 
     /// Standard error of a program of WASI, for a backend with functions of its own.
-    #[must_use]
     pub fn error_lines(&self) -> wasi::Lines {
         wasi::Lines::new(&self.log)
     }
 
     /// Receiver of what a backend with functions of its own writes to standard output.
-    #[must_use]
     pub fn stream_sink(&self) -> Option<Arc<StreamSink>> {
         let log = self.log.clone();
         let is_wanted = log.streams.is_some();
@@ -276,7 +263,6 @@ impl HostState {
         }
     }
 
-    /// The standard streams.
     pub(crate) fn streams(&mut self) -> &mut Streams {
         self.streams.get_or_insert_with(|| Box::new(Streams::new(&self.log)))
     }
@@ -319,17 +305,12 @@ impl HostState {
     }
 
     /// The stored input.
-    #[must_use]
     pub fn input_bytes(&self) -> &[u8] {
         &self.input
     }
 
     /// Allocates in the guest's memory. On [`HeapError::NeedsMemory`] the caller grows the memory
-    /// and calls again.
-    ///
-    /// # Errors
-    ///
-    /// Those of the heap.
+    /// and calls again. The errors are those of the heap.
     pub fn malloc(&mut self, memory: &mut [u8], size: u32) -> Result<u32, HeapError> {
         let memory = self.own(memory);
         self.heap.allocate(memory, size)
@@ -342,18 +323,13 @@ impl HostState {
         &mut memory[..end]
     }
 
-    /// Frees a block of [`malloc`](Self::malloc).
-    ///
-    /// # Errors
-    ///
-    /// When the pointer is not in use.
+    /// Frees a block of [`malloc`](Self::malloc). Fails when the pointer is not in use.
     pub fn free(&mut self, memory: &mut [u8], pointer: u32) -> Result<(), HeapError> {
         let memory = self.own(memory);
         self.heap.free(memory, pointer)
     }
 
     /// The highest level that is logged: 0 off … 5 trace.
-    #[must_use]
     pub fn max_log_level(&self) -> u32 {
         self.log.max_level
     }
@@ -366,9 +342,40 @@ impl HostState {
     }
 
     /// `true` if a message is logged, by its level from 0 (error).
-    #[must_use]
     pub fn logs(&self, level: u32) -> bool {
         self.log.logs(level)
+    }
+}
+
+/// When a guest is to be stopped. The default never stops it.
+#[derive(Debug, Clone, Default)]
+pub struct Clock {
+    ends: Option<Instant>,
+    interrupt: Option<InterruptHandle>,
+}
+
+impl Clock {
+    /// The clock of a guest that starts now. Without a handle, and without a deadline or with one
+    /// beyond all times that the system can tell, it never stops the guest.
+    pub fn start(deadline: Option<Duration>, interrupt: Option<InterruptHandle>) -> Self {
+        let ends = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+        Self { ends, interrupt }
+    }
+
+    /// `true` if the clock may stop the guest.
+    #[inline]
+    pub fn runs(&self) -> bool {
+        self.ends.is_some() || self.interrupt.is_some()
+    }
+
+    /// Stops the guest where its time is over or somebody interrupts it. Fails with
+    /// [`TrapKind::DeadlineExceeded`] from the deadline on, or with [`TrapKind::Interrupted`].
+    #[inline]
+    pub fn check(&self) -> Result<(), Trap> {
+        match self.ends {
+            Some(ends) if Instant::now() >= ends => Err(TrapKind::DeadlineExceeded.into()),
+            _ => self.interrupt.as_ref().map_or(Ok(()), InterruptHandle::check),
+        }
     }
 }
 
@@ -403,5 +410,39 @@ mod tests {
             reset(&mut host);
             assert_eq!(host.input.capacity(), capacity);
         }
+    }
+}
+
+#[cfg(test)]
+mod clock_tests {
+    use super::Clock;
+    use crate::call::InterruptHandle;
+    use crate::outcome::TrapKind;
+    use std::time::Duration;
+
+    #[test]
+    fn a_clock_stops_from_its_deadline_on() {
+        let ended = Clock::start(Some(Duration::ZERO), None).check().map_err(|trap| trap.kind);
+        assert_eq!(ended, Err(TrapKind::DeadlineExceeded));
+        assert!(Clock::start(Some(Duration::from_secs(86_400)), None).check().is_ok());
+    }
+
+    #[test]
+    fn a_clock_without_a_deadline_never_stops() {
+        for deadline in [None, Some(Duration::MAX)] {
+            assert!(Clock::start(deadline, None).check().is_ok(), "{deadline:?}");
+        }
+        assert!(Clock::default().check().is_ok());
+    }
+
+    #[test]
+    fn a_clock_stops_where_somebody_interrupts() {
+        let handle = InterruptHandle::new();
+        let clock = Clock::start(None, Some(handle.clone()));
+        assert!(clock.check().is_ok());
+        handle.interrupt();
+        assert_eq!(clock.check().map_err(|trap| trap.kind), Err(TrapKind::Interrupted));
+        handle.clear();
+        assert!(clock.check().is_ok());
     }
 }

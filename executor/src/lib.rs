@@ -57,7 +57,6 @@ mod abi;
 pub mod adapter;
 mod artifact;
 mod call;
-mod code;
 mod config;
 mod contract;
 mod error;

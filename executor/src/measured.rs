@@ -1,12 +1,7 @@
 //! Methods of an engine that only measurements need.
 
-use crate::artifact::Artifact;
-use crate::config::Config;
-use crate::contract::Engine;
-use crate::error::Result;
-use crate::folder::ArtifactFolder;
 use crate::guest::GuestModule;
-use crate::strategy::Strategy;
+use crate::{Artifact, ArtifactFolder, Config, Engine, Result, Strategy};
 use std::time::{Duration, Instant};
 
 /// An engine that can be compared with others.
@@ -25,13 +20,10 @@ pub trait MeasuredEngine: Engine {
         1
     }
 
-    /// The raw reference: the same call on a clean instance, written against the runtime's
-    /// own interface, for strategies of which [`has_raw`](Self::has_raw) is `true`. The report
-    /// compares the adapter with it. `None` for a guest without such a call.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails to set up the call.
+    /// The raw reference: the same call on a clean instance, written against the runtime's own
+    /// interface, for strategies of which [`has_raw`](Self::has_raw) is `true`. The report compares
+    /// the adapter with it. `None` for a guest without such a call. Fails when the runtime fails to
+    /// set up the call.
     fn raw(&self, _guest: &GuestModule, _call: &RawCall<'_>) -> Result<Option<RawCaller>> {
         Ok(None)
     }
@@ -47,13 +39,10 @@ pub trait MeasuredEngine: Engine {
         false
     }
 
-    /// Restores the artifact that another process of the run [saved](Artifact::save) into
-    /// the folder, instead of compiling. `None` if the folder has no artifact of exactly this
-    /// guest by exactly this engine. The default restores nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or the strategy is unsupported.
+    /// Restores the artifact that another process of the run [saved](Artifact::save) into the
+    /// folder, instead of compiling. `None` if the folder has no artifact of exactly this guest by
+    /// exactly this engine. The default restores nothing. Fails when the file cannot be read, or
+    /// the strategy is unsupported.
     fn restore(
         &self,
         _guest: &GuestModule,
@@ -66,11 +55,7 @@ pub trait MeasuredEngine: Engine {
 
     /// The artifact of a guest: [restored](Self::restore) from the folder, or compiled and saved
     /// there. With it the time to compile, `None` if it was restored. Without a folder, it is
-    /// compiled.
-    ///
-    /// # Errors
-    ///
-    /// When compiling fails, or a file cannot be read or written.
+    /// compiled. Fails when compiling fails, or a file cannot be read or written.
     fn restore_or_compile(
         &self,
         guest: &GuestModule,
@@ -95,14 +80,11 @@ pub trait MeasuredEngine: Engine {
 
 /// The call of a raw reference, in Substrate's convention.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the names are those of the types")]
 pub struct RawCall<'a> {
-    /// Strategy of the clean instance.
     pub strategy: Strategy,
-    /// Settings, the same as the adapter's.
     pub config: &'a Config,
-    /// The export.
     pub export: &'a str,
-    /// Its input.
     pub input: &'a [u8],
 }
 

@@ -37,74 +37,94 @@ pub struct Trap {
 }
 
 /// Kinds of traps, the same on every backend.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell what the other fields are")]
 pub enum TrapKind {
     /// `unreachable` was executed, in Rust usually a panic.
+    #[error("unreachable executed")]
     Unreachable,
     /// A load, a store or a bulk operation outside the memory.
+    #[error("memory access out of bounds")]
     MemoryOutOfBounds,
     /// A table access outside the table.
+    #[error("table access out of bounds")]
     TableOutOfBounds,
     /// An indirect call through a null entry or with another signature.
+    #[error("indirect call to null or with another signature")]
     BadIndirectCall,
     /// Integer division by zero.
+    #[error("integer division by zero")]
     DivisionByZero,
     /// Integer overflow in a division or conversion, or a NaN converted.
+    #[error("integer overflow or bad conversion")]
     BadArithmetic,
     /// The guest's call stack is exhausted.
+    #[error("call stack exhausted")]
     StackOverflow,
     /// The call's deadline has passed.
+    #[error("deadline exceeded")]
     DeadlineExceeded,
     /// The host interrupted the call.
+    #[error("interrupted by the host")]
     Interrupted,
     /// The guest executed as many operators as the call's limit of fuel allows.
+    #[error("out of fuel")]
     OutOfFuel,
     /// A host function panicked. A call ends with
     /// [`Error::HostPanicked`](crate::Error::HostPanicked) instead, the instantiation of a module
     /// with this trap.
+    #[error("{0}")]
     HostPanic(Box<HostPanic>),
     /// The guest called an import without a host function.
-    MissingImport {
-        /// Module part of the import's name.
-        module: String,
-        /// Field part of the import's name.
-        name: String,
-    },
+    #[error(
+        "called the import {}.{}, which this host does not have",
+        text::name(module),
+        text::name(name)
+    )]
+    MissingImport { module: String, name: String },
     /// A host function refused its arguments.
-    HostFunction {
-        /// The host function.
-        name: String,
-        /// The reason.
-        reason: String,
-    },
+    #[error("host function {}: {reason}", text::name(name))]
+    HostFunction { name: String, reason: String },
     /// The guest ended itself (`proc_exit` of WASI). With code 0, a program of
     /// [`Abi::Wasi`](crate::Abi::Wasi) returns instead.
-    Exit {
-        /// The exit code.
-        code: i32,
-    },
+    #[error("exited with code {code}")]
+    Exit { code: i32 },
     /// The guest gave an error in place of a result, by [`Abi::Wapc`](crate::Abi::Wapc).
+    #[error("the guest's error: {}", text::harmless(message))]
     GuestError {
         /// The guest's text, at most 64 KiB of it.
         message: String,
     },
     /// The export returned a pointer and a length outside its memory.
+    #[error("{}", outside(*claim))]
     BadResult {
         /// The returned values; `None` if the runtime does not report them.
         claim: Option<Claim>,
     },
     /// The input does not fit: the host's allocator could not place it, or its size is not
     /// that of the export's parameters.
-    BadInput {
-        /// The reason.
-        reason: String,
-    },
+    #[error("input refused: {reason}")]
+    BadInput { reason: String },
     /// Another trap; the detail has the runtime's message.
+    #[error("trap")]
     Other,
 }
 
+fn outside(claim: Option<Claim>) -> String {
+    let Some(Claim { pointer, length, memory }) = claim else {
+        return "result lies outside the memory".to_owned();
+    };
+    format!("result of {length} bytes at {pointer:#x} lies outside the memory of {memory} bytes")
+}
+
 /// A panic of a host function.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the host function {}.{} panicked: {}",
+    text::name(module),
+    text::name(name),
+    text::name(message)
+)]
 pub struct HostPanic {
     /// Module part of the function's name.
     pub module: String,
@@ -127,13 +147,11 @@ pub struct Claim {
 
 impl Trap {
     /// A trap without a message.
-    #[must_use]
     pub const fn new(kind: TrapKind) -> Self {
         Self { kind, detail: String::new() }
     }
 
     /// A trap with the runtime's message.
-    #[must_use]
     pub fn with_detail(kind: TrapKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
@@ -151,46 +169,6 @@ impl From<SegmentTrap> for TrapKind {
 impl From<TrapKind> for Trap {
     fn from(kind: TrapKind) -> Self {
         Self::new(kind)
-    }
-}
-
-impl fmt::Display for TrapKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable => f.write_str("unreachable executed"),
-            Self::MemoryOutOfBounds => f.write_str("memory access out of bounds"),
-            Self::TableOutOfBounds => f.write_str("table access out of bounds"),
-            Self::BadIndirectCall => f.write_str("indirect call to null or with another signature"),
-            Self::DivisionByZero => f.write_str("integer division by zero"),
-            Self::BadArithmetic => f.write_str("integer overflow or bad conversion"),
-            Self::StackOverflow => f.write_str("call stack exhausted"),
-            Self::DeadlineExceeded => f.write_str("deadline exceeded"),
-            Self::Interrupted => f.write_str("interrupted by the host"),
-            Self::OutOfFuel => f.write_str("out of fuel"),
-            Self::HostPanic(panic) => {
-                let HostPanic { module, name, message } = &**panic;
-                let [module, name, message] = [module, name, message].map(|part| text::name(part));
-                write!(f, "the host function {module}.{name} panicked: {message}")
-            }
-            Self::MissingImport { module, name } => {
-                let (module, name) = (text::name(module), text::name(name));
-                write!(f, "called the import {module}.{name}, which this host does not have")
-            }
-            Self::HostFunction { name, reason } => {
-                write!(f, "host function {}: {reason}", text::name(name))
-            }
-            Self::Exit { code } => write!(f, "exited with code {code}"),
-            Self::GuestError { message } => {
-                write!(f, "the guest's error: {}", text::harmless(message))
-            }
-            Self::BadResult { claim: Some(Claim { pointer, length, memory }) } => write!(
-                f,
-                "result of {length} bytes at {pointer:#x} lies outside the memory of {memory} bytes"
-            ),
-            Self::BadResult { claim: None } => f.write_str("result lies outside the memory"),
-            Self::BadInput { reason } => write!(f, "input refused: {reason}"),
-            Self::Other => f.write_str("trap"),
-        }
     }
 }
 

@@ -1,26 +1,18 @@
 //! A pool of this project's own: instances that are reset in place, shared by all
 //! threads, for runtimes that have no pool or none that resets like this.
 
-use crate::abi::Abi;
 use crate::adapter::UNPREPARED;
-use crate::call::CallOptions;
-use crate::config::{Config, EffectiveConfig};
-use crate::contract::{Engine, ExportId, Instance, Module};
-use crate::error::{Error, Result};
 use crate::guest::GuestModule;
-use crate::memory::{self, Padded, Shelf};
-use crate::outcome::Outcome;
-use crate::strategy::Strategy;
-use crate::support::Support;
+use crate::memory::{Padded, Shelf};
+use crate::{
+    Abi, CallOptions, Config, EffectiveConfig, Engine, Error, ExportId, Instance, Module, Outcome,
+    Result, Strategy, Support, memory,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Checks before compiling and loading: refuses what
-/// [`support_for`](Engine::support_for) and, with a region, [`maps_regions`](Engine::maps_regions)
-/// do not support.
-///
-/// # Errors
-///
+/// Checks before compiling and loading: refuses what [`support_for`](Engine::support_for) and, with
+/// a region, [`maps_regions`](Engine::maps_regions) do not support. Fails with
 /// [`Error::Unsupported`], with the reason.
 pub fn admit(
     engine: &(impl Engine + ?Sized),
@@ -31,11 +23,8 @@ pub fn admit(
     admit_if(engine, engine.support_for(strategy, guest), strategy, config)
 }
 
-/// As [`admit`], for an engine that knows its support of the module without reading it again.
-///
-/// # Errors
-///
-/// [`Error::Unsupported`], with the reason.
+/// As [`admit`], for an engine that knows its support of the module without reading it again. Fails
+/// with [`Error::Unsupported`], with the reason.
 pub fn admit_if(
     engine: &(impl Engine + ?Sized),
     support: Support,
@@ -50,10 +39,7 @@ pub fn admit_if(
 }
 
 /// The end of loading: puts the module's instances into Touchstone's pool if the strategy says so.
-///
-/// # Errors
-///
-/// When the handler of SIGSEGV cannot be installed.
+/// Fails when the handler of SIGSEGV cannot be installed.
 pub fn loaded(
     strategy: Strategy,
     config: &Config,
@@ -64,10 +50,11 @@ pub fn loaded(
     if memory::tracks_any() {
         memory::reinstall_signal_handler().map_err(Error::system("cannot handle SIGSEGV first"))?;
     }
-    Ok(match strategy.pooled {
-        true => Box::new(Pool::new(module, config.instances as usize)),
-        false => module,
-    })
+    if !strategy.pooled {
+        return Ok(module);
+    }
+    let idle = Arc::new(Shelf::new(config.instances as usize));
+    Ok(Box::new(Pool { module: Arc::new(Mutex::new(module)), idle }))
 }
 
 /// A module whose instances are taken from a pool for each call.
@@ -79,19 +66,9 @@ struct Pool {
 /// Instances that nobody uses now.
 type Idle = Shelf<Box<dyn Instance>>;
 
-impl Pool {
-    fn new(module: Box<dyn Module>, capacity: usize) -> Self {
-        Self { module: Arc::new(Mutex::new(module)), idle: Arc::new(Shelf::new(capacity)) }
-    }
-
-    fn module(&self) -> parking_lot::MutexGuard<'_, Box<dyn Module>> {
-        self.module.lock()
-    }
-}
-
 impl Module for Pool {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.module().export(name, abi)
+        self.module.lock().export(name, abi)
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
@@ -100,11 +77,11 @@ impl Module for Pool {
     }
 
     fn probe(&mut self) -> Result<()> {
-        self.module().probe()
+        self.module.lock().probe()
     }
 
     fn effective(&self) -> EffectiveConfig {
-        self.module().effective().with(
+        self.module.lock().effective().with(
             "pool",
             format!(
                 "Touchstone's, shared by all threads: a thread gets the instance that it returned \
@@ -123,20 +100,12 @@ struct Taken {
     idle: Arc<Idle>,
 }
 
-impl Taken {
-    /// From the pool, or a new one while all are in use.
-    fn take(&self) -> Result<Box<dyn Instance>> {
-        match self.idle.take() {
-            Some(instance) => Ok(instance),
-            None => self.module.lock().new_instance(),
-        }
-    }
-}
-
 impl Instance for Taken {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
-        let mut instance = self.take()?;
+        // A new one while all are in use.
+        let new = || self.module.lock().new_instance();
+        let mut instance = self.idle.take().map_or_else(new, Ok)?;
         instance.prepare()?;
         *self.instance = Some(instance);
         Ok(())
@@ -261,7 +230,8 @@ mod tests {
             }
         }
 
-        let pool = Pool::new(Box::new(Of), 8);
+        let module = Arc::new(Mutex::new(Box::new(Of) as Box<dyn Module>));
+        let pool = Pool { module, idle: Arc::new(Shelf::new(8)) };
         let guest = GuestModule::new("guest", b"\0asm\x01\0\0\0", HeapPages::default()).unwrap();
         let export = Exports::of(&guest).handle(0, Abi::Plain);
         let mut output = Vec::new();

@@ -29,21 +29,13 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder where temporary files are.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be made.
+    /// Makes a folder where temporary files are. Fails if it cannot be made.
     pub fn new() -> Result<Self> {
         static CLEANED: Once = Once::new();
         Self::after(&CLEANED, &std::env::temp_dir())
     }
 
-    /// Makes a folder in shared memory, or wherever temporary files are.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be made.
+    /// Makes a folder in shared memory, or else as [`new`](Self::new) does.
     pub fn in_shared_memory() -> Result<Self> {
         static CLEANED: Once = Once::new();
         Self::after(&CLEANED, Path::new("/dev/shm")).or_else(|_| Self::new())
@@ -56,15 +48,14 @@ impl Scratch {
     }
 
     fn inside(parent: &Path) -> Result<Self> {
+        let is_taken = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
+        };
         let mut made = Self::make(parent);
         for _ in 1..TRIES {
-            let is_taken = |error: &io::Error| {
-                matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
-            };
-            if made.as_ref().err().is_none_or(|error| !is_taken(error)) {
-                break;
+            if made.as_ref().is_err_and(&is_taken) {
+                made = Self::make(parent);
             }
-            made = Self::make(parent);
         }
         // The system's own message has the folder's random name.
         made.map_err(|error| {
@@ -87,7 +78,6 @@ impl Scratch {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.folder
     }
@@ -102,7 +92,6 @@ impl Drop for Scratch {
 }
 
 /// The words for what to do where temporary files cannot be written.
-#[must_use]
 pub fn remedy(folder: &Path) -> String {
     format!(
         "set TMPDIR to a folder that can be written and has free space, instead of {}",
@@ -130,11 +119,8 @@ fn remove_left(parent: &Path) {
 /// `true` for a folder of this user with a name as [`Scratch`] gives it.
 fn is_ours(entry: &DirEntry) -> bool {
     let is_named = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-    is_named && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user())
-}
-
-fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
+    let user = rustix::process::geteuid().as_raw();
+    is_named && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user)
 }
 
 #[cfg(test)]

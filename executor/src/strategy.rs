@@ -26,9 +26,8 @@ pub enum MemoryFrom {
     Segments,
     /// A copy-on-write mapping of an image; written pages are dropped.
     CopyOnWrite,
-    /// A copy-on-write mapping of an image; the kernel is asked which pages
-    /// were written (`PAGEMAP_SCAN`), those are restored in place and stay
-    /// mapped.
+    /// A copy-on-write mapping of an image; the kernel is asked which pages were written
+    /// (`PAGEMAP_SCAN`), those are restored in place and stay mapped.
     Resident,
     /// A copy-on-write mapping of an image, read-only at first: the first write
     /// to a page faults and is noted. Noted pages are restored in place and stay
@@ -46,7 +45,6 @@ impl MemoryFrom {
         [Self::Segments, Self::CopyOnWrite, Self::Resident, Self::Tracked, Self::Gated];
 
     /// `true` if written pages are restored where they are.
-    #[must_use]
     pub const fn restores_in_place(self) -> bool {
         !matches!(self, Self::Segments | Self::CopyOnWrite)
     }
@@ -113,7 +111,6 @@ impl Strategy {
         Self { pooled: true, ..Self::new(InstanceFrom::Reuse, MemoryFrom::Tracked) };
 
     /// A strategy with in-process code.
-    #[must_use]
     pub const fn new(instance: InstanceFrom, memory: MemoryFrom) -> Self {
         Self { instance, memory, code: CodeFrom::InProcess, pooled: false }
     }
@@ -125,7 +122,6 @@ impl Strategy {
     }
 
     /// Every strategy there is, in the order of the report's columns.
-    #[must_use]
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::INTERPRETED];
         for instance in [InstanceFrom::Reuse, InstanceFrom::Recreate, InstanceFrom::Pooling] {
@@ -143,7 +139,6 @@ impl Strategy {
     }
 
     /// `true` if the code comes from an ahead-of-time artifact in a file.
-    #[must_use]
     pub const fn is_precompiled(self) -> bool {
         matches!(self.code, CodeFrom::Precompiled)
     }
@@ -159,7 +154,6 @@ impl Strategy {
     /// A slot of the runtime's own pool counts as such an instance: the runtime
     /// instantiates into it for each call. Instances that are reset in place do not
     /// count, nor does Touchstone's pool of them.
-    #[must_use]
     pub const fn is_new_instance(self) -> bool {
         !matches!(self.instance, InstanceFrom::Reuse)
     }
@@ -168,7 +162,6 @@ impl Strategy {
     ///
     /// An engine can deviate: its [`Support`](crate::Support) says whether the runtime
     /// itself does the strategy there.
-    #[must_use]
     pub const fn owner(self) -> Owner {
         match (self.instance, self.memory) {
             (InstanceFrom::Recreate, memory) if memory.restores_in_place() => Owner::Touchstone,
@@ -181,7 +174,6 @@ impl Strategy {
 
     /// Place in tables, lowest first: ascending along [`all`](Self::all), and the same
     /// order as that of [`Ord`].
-    #[must_use]
     pub const fn rank(self) -> u16 {
         let (instance, memory) = (self.column() as u16, self.memory as u16);
         (instance * MemoryFrom::ALL.len() as u16 + memory) * 2 + self.code as u16

@@ -36,7 +36,6 @@ pub enum Support {
 
 impl MemoryFrom {
     /// How Touchstone's memories of this kind are made clean.
-    #[must_use]
     pub fn reset_method(self) -> ResetMethod {
         let limit = KEEP_RESIDENT;
         match self {
@@ -69,11 +68,7 @@ impl Support {
         }
     }
 
-    /// Nothing, or the refusal as an error.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unsupported`] with the reason.
+    /// Nothing, or the refusal as an error. Fails with [`Error::Unsupported`] with the reason.
     pub fn check(self, engine: &'static str, strategy: Strategy) -> Result<()> {
         match self {
             Self::Unsupported { reason } => Err(Error::Unsupported { engine, strategy, reason }),
@@ -82,14 +77,12 @@ impl Support {
     }
 
     /// `true` if calls are possible.
-    #[must_use]
     pub fn is_supported(&self) -> bool {
         !matches!(self, Self::Unsupported { .. })
     }
 
     /// The support of an interpreter that makes instances from what it has translated, and whose
     /// memories Touchstone's can replace.
-    #[must_use]
     pub fn of_interpreter(runtime: &str, strategy: Strategy) -> Self {
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Interpreted, _) => Self::Native,
@@ -106,7 +99,6 @@ impl Support {
 
     /// One instance on Touchstone's memory, reset in place: the usual implementation of
     /// `instance_reuse…`, also in Touchstone's pool.
-    #[must_use]
     pub fn reset_in_place(strategy: Strategy) -> Self {
         Self::unless_refused(
             strategy.memory,
@@ -140,10 +132,8 @@ impl Support {
         )
     }
 
-    /// A new instance per call on a recycled memory of Touchstone's: the usual
-    /// implementation of `recreate_instance_cow` and similar strategies. Unsupported with
-    /// copied data segments.
-    #[must_use]
+    /// A new instance per call on a recycled memory of Touchstone's: the usual implementation of
+    /// `recreate_instance_cow` and similar strategies. Unsupported with copied data segments.
     pub fn on_recycled_memory(memory: MemoryFrom) -> Self {
         Self::unless_refused(
             memory,
@@ -172,7 +162,6 @@ impl Support {
     }
 
     /// Emulated by this means, if this machine can reset memories of this kind.
-    #[must_use]
     pub fn unless_refused(memory: MemoryFrom, how: &'static str) -> Self {
         match memory.reset_method().refusal() {
             Some(reason) => Self::unsupported(reason),
@@ -185,7 +174,6 @@ impl Strategy {
     /// The reason why this strategy is refused for a module by an engine with these features;
     /// `None` when it is not. A component always is: an engine that runs components has reasons of
     /// its own.
-    #[must_use]
     pub fn refusal(self, info: &ModuleInfo, features: Features) -> Option<String> {
         info.component_refusal()
             .or_else(|| info.feature_refusal(features))

@@ -1,12 +1,9 @@
 //! A guest that calls host functions, without an engine.
 
 use crate::adapter::{HostCaller, answer};
-use crate::call::CallOptions;
-use crate::functions::Functions;
 use crate::guest::WASM_PAGE;
 use crate::host::HostState;
-use crate::outcome::{Trap, TrapKind};
-use crate::{Config, Value, ValueType};
+use crate::{CallOptions, Config, Functions, Trap, TrapKind, Value, ValueType};
 
 /// A memory that may grow, and the host's state of an instance.
 pub(crate) struct FakeGuest {

@@ -1,13 +1,10 @@
 //! Calls with values in the place of bytes.
 
-use crate::abi::Abi;
-use crate::call::CallOptions;
-use crate::contract::{ExportId, Instance, Module};
-use crate::error::{Error, Result};
-use crate::functions::HostValues;
 use crate::guest::GuestModule;
-use crate::outcome::{Outcome, Trap};
-use crate::{Signature, Value};
+use crate::{
+    Abi, CallOptions, Error, ExportId, HostValues, Instance, Module, Outcome, Result, Signature,
+    Trap, Value,
+};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
@@ -34,11 +31,8 @@ pub struct Export {
 }
 
 impl Export {
-    /// Looks an export of the guest's up in its module.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such function, or no host can call it.
+    /// Looks an export of the guest's up in its module. Fails when there is no such function, or no
+    /// host can call it.
     pub fn of(guest: &GuestModule, module: &dyn Module, name: &str) -> Result<Self> {
         let id = module.export(name, Abi::Plain)?;
         let exports = &guest.info().exports;
@@ -49,15 +43,11 @@ impl Export {
     }
 
     /// Its type.
-    #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
 
-    /// Makes a call on a clean instance. The inner error is the guest's trap.
-    ///
-    /// # Errors
-    ///
+    /// Makes a call on a clean instance. The inner error is the guest's trap. Fails with
     /// [`Error::WrongArguments`] if number or types of the values are not the export's, and those
     /// of [`Instance::call`].
     pub fn call(
@@ -65,28 +55,20 @@ impl Export {
         instance: &mut dyn Instance,
         params: &[Value],
     ) -> Result<Result<Vec<Value>, Trap>> {
-        let (input, mut output) = (self.input(params)?, Vec::new());
-        let outcome = instance.call(self.id, &input, &mut output)?;
-        self.results(outcome, &output)
+        self.run(params, |input, output| instance.call(self.id, input, output))
     }
 
-    /// The same with options of this call.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`call`](Self::call) and of [`Instance::call_with`].
+    /// The same with options of this call. The errors are those of [`call`](Self::call) and of
+    /// [`Instance::call_with`].
     pub fn call_with(
         &self,
         instance: &mut dyn Instance,
         params: &[Value],
         options: CallOptions<'_>,
     ) -> Result<Result<Vec<Value>, Trap>> {
-        let (input, mut output) = (self.input(params)?, Vec::new());
-        let outcome = instance.call_with(self.id, &input, &mut output, options)?;
-        self.results(outcome, &output)
+        self.run(params, |input, output| instance.call_with(self.id, input, output, options))
     }
 
-    /// The parameters as an input.
     fn input(&self, params: &[Value]) -> Result<SmallVec<[u8; 64]>> {
         if !self.signature.takes(params) {
             let given: Vec<String> = params.iter().map(|value| value.ty().to_string()).collect();
@@ -109,12 +91,16 @@ impl Export {
         Ok(input)
     }
 
-    /// The results in an output.
-    fn results(&self, outcome: Outcome, output: &[u8]) -> Result<Result<Vec<Value>, Trap>> {
-        if let Outcome::Trapped(trap) = outcome {
+    fn run(
+        &self,
+        params: &[Value],
+        call: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<Outcome>,
+    ) -> Result<Result<Vec<Value>, Trap>> {
+        let mut output = Vec::new();
+        if let Outcome::Trapped(trap) = call(&self.input(params)?, &mut output)? {
             return Ok(Err(trap));
         }
-        let mut rest = output;
+        let mut rest = &output[..];
         let mut take = |ty: &crate::ValueType| {
             let (bytes, tail) = rest.split_at_checked(ty.size())?;
             rest = tail;
@@ -147,11 +133,8 @@ pub struct TypedExport<P, R> {
 }
 
 impl<P: HostValues, R: HostValues> TypedExport<P, R> {
-    /// Looks an export of the guest's up in its module.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Export::of`], and [`Error::WrongType`].
+    /// Looks an export of the guest's up in its module. The errors are those of [`Export::of`], and
+    /// [`Error::WrongType`].
     pub fn of(guest: &GuestModule, module: &dyn Module, name: &str) -> Result<Self> {
         let export = Export::of(guest, module, name)?;
         let wanted = Signature::new(&P::types(), &R::types());
@@ -163,21 +146,14 @@ impl<P: HostValues, R: HostValues> TypedExport<P, R> {
         Ok(Self { export, _types: PhantomData })
     }
 
-    /// Makes a call on a clean instance. The inner error is the guest's trap.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Instance::call`].
+    /// Makes a call on a clean instance. The inner error is the guest's trap. The errors are those
+    /// of [`Instance::call`].
     pub fn call(&self, instance: &mut dyn Instance, params: P) -> Result<Result<R, Trap>> {
         let params = self.values(params);
         Self::typed(self.export.call(instance, &params)?)
     }
 
-    /// The same with options of this call.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Instance::call_with`].
+    /// The same with options of this call. The errors are those of [`Instance::call_with`].
     pub fn call_with(
         &self,
         instance: &mut dyn Instance,
@@ -196,10 +172,9 @@ impl<P: HostValues, R: HostValues> TypedExport<P, R> {
     }
 
     fn typed(ended: Result<Vec<Value>, Trap>) -> Result<Result<R, Trap>> {
-        let results = match ended {
-            Ok(results) => results,
-            Err(trap) => return Ok(Err(trap)),
-        };
-        R::take(&results).map(Ok).ok_or(Error::FOREIGN_HANDLE)
+        match ended {
+            Ok(results) => R::take(&results).map(Ok).ok_or(Error::FOREIGN_HANDLE),
+            Err(trap) => Ok(Err(trap)),
+        }
     }
 }

@@ -17,7 +17,6 @@ use std::sync::LazyLock;
 
 pub use touchstone_guest::imports::WAPC_CALL as CALL;
 
-/// The import module.
 const MODULE: &str = "wapc";
 /// The level of the guests' console: info.
 const CONSOLE: u32 = 2;
@@ -63,7 +62,6 @@ static CONVERSATION: LazyLock<State<Conversation>> =
 /// let config = Config { functions: Functions::standard().with(&answers), ..Config::default() };
 /// # assert!(config.functions.find("wapc", "__host_call").is_some());
 /// ```
-#[must_use]
 pub fn functions<H>(handler: H) -> Functions
 where
     H: Fn(&mut HostCall<'_>, &Request) -> Result<Vec<u8>, String> + Send + Sync + 'static,
@@ -154,10 +152,7 @@ pub(crate) fn begin(host: &mut HostState, input: &[u8]) {
     *host.states.get(&CONVERSATION) = Conversation::default();
 }
 
-/// Ends a call that returned: appends the guest's response to the output.
-///
-/// # Errors
-///
+/// Ends a call that returned: appends the guest's response to the output. Fails with
 /// [`TrapKind::GuestError`] without `success`.
 pub(crate) fn end(host: &mut HostState, success: bool, output: &mut Vec<u8>) -> Result<(), Trap> {
     let Conversation { response, error, .. } = host.states.get(&CONVERSATION);

@@ -12,11 +12,8 @@ pub const PREFIX: [u8; 8] = [82, 188, 83, 118, 70, 219, 142, 5];
 /// kilobytes of zstd can hold gigabytes.
 pub const MAX_UNPACKED: usize = 50 * 1024 * 1024;
 
-/// The module inside a blob; a raw module comes back as it is.
-///
-/// # Errors
-///
-/// When the frame is damaged or holds more than [`MAX_UNPACKED`] bytes.
+/// The module inside a blob; a raw module comes back as it is. Fails when the frame is damaged or
+/// holds more than [`MAX_UNPACKED`] bytes.
 pub fn unpack(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     let Some(frame) = bytes.strip_prefix(&PREFIX) else {
         return Ok(Cow::Borrowed(bytes));

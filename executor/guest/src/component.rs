@@ -6,10 +6,10 @@ use super::component_memory;
 use super::component_reset;
 use super::component_types::{FunctionType, Types};
 use super::core_reset;
-use super::info::{FunctionExport, MemoryLimits, ModuleInfo, Segment};
+use super::info::{self, FunctionExport, MemoryLimits, ModuleInfo, Segment};
+use super::read;
 use super::refusal::image_refusal;
 use super::spaces::{Part, Spaces};
-use super::{read, segments};
 use crate::error::{Error, Result, unhostable};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -51,8 +51,7 @@ pub struct ComponentInfo {
     pub interfaces: Vec<String>,
     /// The functions that the outermost component makes of core functions and exports.
     pub(super) lifted: Vec<Lifted>,
-    /// An export, of whichever module or component, under a name that is kept for
-    /// rewriting.
+    /// An export, of whichever module or component, under a name that is kept for rewriting.
     pub(super) reserved: Option<String>,
 }
 
@@ -83,14 +82,12 @@ pub struct CoreModule {
     pub has_start: bool,
 }
 
-/// Resources of one instance of a component.
+/// Resources of one instance of a component: instances of core modules, memories and tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the resources")]
 pub struct Needs {
-    /// Instances of core modules.
     pub instances: u32,
-    /// Memories.
     pub memories: u32,
-    /// Tables.
     pub tables: u32,
 }
 
@@ -101,20 +98,17 @@ impl ComponentInfo {
     }
 
     /// The reason why a host cannot provide the initial memories; `None` if it can.
-    #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         component_memory::limits(self).err()
     }
 
     /// The reason why the data of a core module lies in too many places for an image; `None` if
     /// none does.
-    #[must_use]
     pub fn scattered(&self) -> Option<String> {
-        self.modules.iter().find_map(|module| segments::scattered(&module.segments))
+        self.modules.iter().find_map(|module| info::scattered(&module.segments))
     }
 
     /// The interface of WASI preview 2 that it imports first.
-    #[must_use]
     pub fn preview2(&self) -> Option<&str> {
         let is_wasi = |name: &&String| {
             name.starts_with("wasi:")
@@ -129,9 +123,8 @@ impl ComponentInfo {
     }
 }
 
-/// Validates a component and looks at it.
 pub(super) fn read(wasm: &[u8]) -> Result<ModuleInfo> {
-    let features = super::features::BASIC | WasmFeatures::SIMD | WasmFeatures::COMPONENT_MODEL;
+    let features = super::feature::BASIC | WasmFeatures::SIMD | WasmFeatures::COMPONENT_MODEL;
     let read = read_with(wasm, features);
     if let Err(Error::Invalid { .. }) = &read
         && read_with(wasm, features | WasmFeatures::GC_TYPES).is_ok()
@@ -174,15 +167,13 @@ fn read_with(wasm: &[u8], features: WasmFeatures) -> Result<ModuleInfo> {
             "an instance of the component would have more than {INSTANCES} instances in it"
         ));
     }
-    let types = outermost.as_ref().map(|types| types.as_ref());
-    let lifted = types.map(|types| reader.lifted(types)).unwrap_or_default();
+    let Some(outermost) = outermost else { return unhostable("it ends before the component does") };
+    let lifted = reader.lifted(outermost.as_ref());
     let Reader { modules, parts, interfaces, reserved, exports, .. } = reader;
-    let types = types.map(Types::new);
-    let exported = exports
-        .iter()
-        .flat_map(|name| types.as_ref().map(|types| types.functions(name)).unwrap_or_default());
+    let types = Types::new(outermost.as_ref());
+    let exported = exports.iter().flat_map(|name| types.functions(name));
     let (names, functions): (Vec<String>, Vec<FunctionType>) = exported.unzip();
-    if types.is_some_and(|types| types.are_too_large()) {
+    if types.are_too_large() {
         return unhostable("the types of the component's functions are too large");
     }
     let export = |name| FunctionExport { name, signature: None, imported: false };
@@ -251,26 +242,24 @@ impl Reader {
             // A module's or a component's own comes after the section that holds it.
             Payload::Version { encoding: Encoding::Component, .. } if self.levels.is_empty() => {
                 self.levels.push(Level::Component(Spaces::new(0)));
-                return Ok(());
             }
             Payload::ModuleSection { unchecked_range, .. } => {
                 self.levels.push(Level::Module(self.modules.len(), Box::default()));
                 self.modules.push(CoreModule { bytes: unchecked_range, ..CoreModule::default() });
-                return Ok(());
             }
             Payload::ComponentSection { unchecked_range, .. } => {
                 self.levels.push(Level::Component(Spaces::new(unchecked_range.start)));
-                return Ok(());
             }
-            Payload::End(_) => {
-                self.end();
-                return Ok(());
-            }
-            _ => {}
+            Payload::End(_) => self.end(),
+            payload => self.take_section(payload)?,
         }
-        let (last, outer) = match self.levels.split_last_mut() {
-            Some((last, outer)) => (last, outer),
-            None => return unhostable("it is neither a module nor a component"),
+        Ok(())
+    }
+
+    fn take_section(&mut self, payload: Payload<'_>) -> Result<()> {
+        use ComponentExternalKind::{Func, Instance};
+        let Some((last, outer)) = self.levels.split_last_mut() else {
+            return unhostable("it is neither a module nor a component");
         };
         match last {
             Level::Module(_, reader) => {
@@ -285,34 +274,31 @@ impl Reader {
                 reader.take(payload)
             }
             Level::Component(spaces) => {
-                if let Payload::ComponentExportSection(section) = &payload {
-                    for export in section.clone() {
-                        let export = export?;
-                        let name = export.name.name.to_owned();
-                        if component_reset::is_kept(&name) {
-                            self.reserved = Some(name.clone());
-                        }
-                        let has_functions = matches!(
-                            export.kind,
-                            ComponentExternalKind::Func | ComponentExternalKind::Instance
-                        );
-                        if outer.is_empty() && export.kind == ComponentExternalKind::Func {
-                            self.exported.push((name.clone(), export.index, export.ty));
-                        }
-                        if outer.is_empty() && has_functions {
-                            self.exports.push(name);
+                match &payload {
+                    Payload::ComponentExportSection(section) => {
+                        for export in section.clone() {
+                            let export = export?;
+                            let name = export.name.name.to_owned();
+                            if component_reset::is_kept(&name) {
+                                self.reserved = Some(name.clone());
+                            }
+                            if outer.is_empty() && export.kind == Func {
+                                self.exported.push((name.clone(), export.index, export.ty));
+                            }
+                            if outer.is_empty() && matches!(export.kind, Func | Instance) {
+                                self.exports.push(name);
+                            }
                         }
                     }
-                }
-                if let (Payload::ComponentImportSection(section), true) =
-                    (&payload, outer.is_empty())
-                {
-                    for import in section.clone() {
-                        let import = import?;
-                        if import.ty.kind() == ComponentExternalKind::Instance {
-                            self.interfaces.push(import.name.name.to_owned());
+                    Payload::ComponentImportSection(section) if outer.is_empty() => {
+                        for import in section.clone() {
+                            let import = import?;
+                            if import.ty.kind() == Instance {
+                                self.interfaces.push(import.name.name.to_owned());
+                            }
                         }
                     }
+                    _ => {}
                 }
                 spaces.take(payload, outer, &self.modules, &self.parts)
             }

@@ -2,15 +2,12 @@
 //! state of the core instances back and then calls it. A host that calls the first function
 //! of each use by its entry saves a call of the function that resets.
 //!
-//! A function's parameters are written to memory before it runs, and the guest's allocator
-//! makes room for them. So whichever runs first, the allocator or the function, brings the
-//! state back.
+//! A function's parameters are written to memory before it runs, and the guest's allocator makes
+//! room for them. So whichever runs first, the allocator or the function, brings the state back.
 
-use super::component::ComponentInfo;
-use super::component_reset::{Added, EXPORT};
-use super::core_reset::{self, DRIVEN, StateCall};
-use super::patch::Patch;
-use crate::error::Result;
+use crate::component_reset::{Added, EXPORT};
+use crate::core_reset::DRIVEN;
+use crate::{ComponentInfo, Patch, Result, StateCall, core_reset};
 use std::collections::HashMap;
 use wasm_encoder::{
     BlockType, CanonicalOption, ComponentTypeRef, ConstExpr, ExportKind, Function, ValType,
@@ -72,7 +69,6 @@ impl ComponentInfo {
     /// [`StateCall::Restore`](super::StateCall::Restore) does. No function has one if
     /// components inside this one have state as well, if handles have to be put in order, or
     /// tables may have grown.
-    #[must_use]
     pub fn entries(&self) -> HashMap<&str, String> {
         let entered = self.entered().iter().enumerate();
         entered.map(|(place, lifted)| (&*lifted.export, entry(place))).collect()
@@ -92,7 +88,6 @@ const ENTERED: &str = "entered";
 /// Name of the function `() -> u32` of a component with [entries](ComponentInfo::entries) that
 /// tells how many calls have come through one so far: a call that failed may have done so before.
 /// In a module with [entries](super::GuestModule::with_entries), the name of a global.
-#[must_use]
 pub fn entered() -> String {
     format!("{EXPORT}-entered")
 }

@@ -3,11 +3,10 @@
 //! A runtime that requests memory from a host states the limits of the memory, not its module.
 //! Therefore each core module that defines a memory gets a distinct maximum size.
 
-use super::component::{ComponentInfo, CoreModule};
-use super::data;
-use super::info::{ALL_PAGES, MemoryLimits};
-use super::patch::Patch;
-use crate::error::{Error, Result};
+use crate::info::ALL_PAGES;
+use crate::{
+    ComponentInfo, CoreModule, Error, MemoryLimits, Patch, Result, Segment, info, rewrite,
+};
 use std::ops::Range;
 use touchstone_memory::InitialContent;
 use wasm_encoder::{Component, ComponentSectionId, RawSection};
@@ -32,10 +31,8 @@ pub struct ComponentMemory {
 /// the module, so that the runtime tells at the instantiation, if there is one and elements do not
 /// trap before.
 fn fits(module: &CoreModule, memory: MemoryLimits) -> bool {
-    module
-        .segments
-        .iter()
-        .all(|data| data.place().is_none_or(|at| at.end <= memory.initial_bytes()))
+    let mut places = module.segments.iter().filter_map(Segment::place);
+    places.all(|at| at.end <= memory.initial_bytes())
 }
 
 /// The memories of the core modules, in their order.
@@ -44,7 +41,7 @@ pub(super) fn list(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMem
         .zip(limits(info).map_err(Error::unhostable)?)
         .map(|((module, memory), limits)| {
             let segments = if fits(module, memory) { &module.segments[..] } else { &[] };
-            let content = super::segments::content(memory.initial_bytes(), segments, wasm)?;
+            let content = info::content(memory.initial_bytes(), segments, wasm)?;
             Ok(ComponentMemory { largest: limits.largest(), content })
         })
         .collect()
@@ -60,7 +57,7 @@ pub(super) fn without_data(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<u8>>
         let mut patch = Patch::of(&wasm[module.bytes.clone()])?;
         patch.set_memory(limits)?;
         if fits(module, memory) {
-            data::leave_out(&mut patch)?;
+            rewrite::leave_out_data(&mut patch)?;
         }
         changes.push((module.bytes.clone(), patch.finish()?));
     }
@@ -82,10 +79,7 @@ pub(super) fn known_limits(info: &ComponentInfo) -> Option<Vec<MemoryLimits>> {
 /// The memories that come with their content, in the component
 /// [`resettable`](super::GuestModule::resettable): all or none.
 pub(super) fn known(wasm: &[u8], info: &ComponentInfo) -> Result<Vec<ComponentMemory>> {
-    match known_limits(info) {
-        Some(_) => list(wasm, info),
-        None => Ok(Vec::new()),
-    }
+    known_limits(info).map_or(Ok(Vec::new()), |_| list(wasm, info))
 }
 
 /// The limits that the memories get, or why a host cannot bring the memories along.
@@ -130,16 +124,13 @@ pub(super) fn rewritten(
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload?;
-        let (is_end, is_nested) = (
-            matches!(payload, Payload::End(_)),
-            matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }),
-        );
-        if depth > 0 {
-            depth = depth + u32::from(is_nested) - u32::from(is_end);
-            continue;
+        let is_outside = depth == 0;
+        match payload {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
         }
-        depth += u32::from(is_nested);
-        let Some((id, range)) = payload.as_section() else { continue };
+        let Some((id, range)) = payload.as_section().filter(|_| is_outside) else { continue };
         let here = offset + range.start..offset + range.end;
         let old = &wasm[range];
         let new;

@@ -5,11 +5,10 @@
 //! One function for all of them is not possible: a component must not be entered by a component
 //! that contains it, or that it contains.
 
-use super::component::{ComponentInfo, CoreModule, HEADER};
-use super::component_memory;
-use super::core_reset::{self, DRIVEN, HANDLE, RUN};
-use super::spaces::{Counts, Part};
-use crate::error::Result;
+use crate::component::HEADER;
+use crate::core_reset::{DRIVEN, HANDLE, RUN};
+use crate::spaces::{Counts, Part};
+use crate::{ComponentInfo, CoreModule, MemoryLimits, Result, component_memory, core_reset};
 use wasm_encoder::{
     CanonicalOption, ComponentBuilder, ComponentExportKind, ComponentTypeRef, ExportKind,
     ModuleArg, PrimitiveValType, ValType,
@@ -40,70 +39,45 @@ pub(super) fn is_kept(name: &str) -> bool {
 
 impl ComponentInfo {
     /// The reason why an instance cannot be reset in place; `None` if it can.
-    #[must_use]
     pub fn reset_refusal(&self) -> Option<String> {
         let any = |what: fn(&CoreModule) -> bool| self.modules.iter().any(what);
-        if self.needs.is_none() {
-            return Some(
-                "the component instantiates what it is given at run time, whose state cannot be \
-                 brought back in place"
-                    .to_owned(),
-            );
-        }
-        if any(|module| module.drops_segments) {
-            return Some(
-                "a module in the component drops passive segments (data.drop or elem.drop), which \
-                 cannot be brought back in place"
-                    .to_owned(),
-            );
-        }
-        if self.has_resources() && any(|module| module.has_start) {
-            return Some(
-                "the component has resources and a start function, which may take handles that a \
-                 reset in place would have to keep"
-                    .to_owned(),
-            );
-        }
-        if let Some(name) = &self.reserved {
-            return Some(format!(
-                "the component exports '{name}', a name that a reset in place needs"
-            ));
-        }
-        let are_full = |part: &Part| {
+        let is_full = |part: &Part| {
             part.counts.modules.max(part.counts.core_instances + part.counts.instances)
                 > PARTS - ADDED_PARTS
         };
-        if self.parts.iter().any(are_full)
-            || self.writes_tables() && self.modules.iter().any(|module| module.tables > TABLES / 2)
+        let reason: &str = if self.needs.is_none() {
+            "the component instantiates what it is given at run time, whose state cannot be \
+             brought back in place"
+        } else if any(|module| module.drops_segments) {
+            "a module in the component drops passive segments (data.drop or elem.drop), which \
+             cannot be brought back in place"
+        } else if self.has_resources() && any(|module| module.has_start) {
+            "the component has resources and a start function, which may take handles that a \
+             reset in place would have to keep"
+        } else if let Some(name) = &self.reserved {
+            &format!("the component exports '{name}', a name that a reset in place needs")
+        } else if self.parts.iter().any(is_full)
+            || self.writes_tables() && any(|module| module.tables > TABLES / 2)
         {
-            return Some(
-                "the component has too many modules, instances or tables to add what a reset in \
-                 place needs"
-                    .to_owned(),
-            );
-        }
-        if self.parts.last().is_some_and(|root| root.depth > DEPTH) {
-            return Some(format!(
-                "instances in the component lie more than {DEPTH} deep in each other"
-            ));
-        }
-        if any(|module| module.mutable_globals > GLOBALS) {
-            return Some(format!(
+            "the component has too many modules, instances or tables to add what a reset in place \
+             needs"
+        } else if self.parts.last().is_some_and(|root| root.depth > DEPTH) {
+            &format!("instances in the component lie more than {DEPTH} deep in each other")
+        } else if any(|module| module.mutable_globals > GLOBALS) {
+            &format!(
                 "a module in the component has more than {GLOBALS} mutable globals to be brought \
                  back"
-            ));
-        }
-        if self.resets().last().is_some_and(|resets| *resets > MOST) {
-            return Some(format!(
-                "more than {MOST} instances in the component have state to be brought back"
-            ));
-        }
-        None
+            )
+        } else if self.resets().last().is_some_and(|resets| *resets > MOST) {
+            &format!("more than {MOST} instances in the component have state to be brought back")
+        } else {
+            return None;
+        };
+        Some(reason.to_owned())
     }
 
     /// `true` if any component in it, or itself, defines resources: without one there are no
     /// handles, for nobody makes those of a host's.
-    #[must_use]
     pub fn has_resources(&self) -> bool {
         self.parts.iter().any(|part| part.has_resources)
     }
@@ -116,13 +90,10 @@ impl ComponentInfo {
         }
     }
 
-    /// The added exports of the component
-    /// [`resettable`](super::GuestModule::resettable): `func(call: u32, handles: u32) ->
-    /// u32`. The first parameter and the result are those of
-    /// [`StateCall`](super::StateCall). The second one is the largest number of handles at
-    /// a time since the instance was clean. The function traps if more are in use now, or were
-    /// since then.
-    #[must_use]
+    /// The added exports of the component [`resettable`](super::GuestModule::resettable):
+    /// `func(call: u32, handles: u32) -> u32`. The first parameter and the result are those of
+    /// [`StateCall`](super::StateCall). The second one is the largest number of handles at a time
+    /// since the instance was clean. The function traps if more are in use now, or were since then.
     pub fn reset_functions(&self) -> Vec<String> {
         self.parts.last().map(|root| self.names(root)).unwrap_or_default()
     }
@@ -176,19 +147,14 @@ fn outer_name(instance: u32, name: &str) -> String {
     format!("{EXPORT}-i{instance}{}", name.strip_prefix(EXPORT).unwrap_or(name))
 }
 
-/// The active data segments of memories whose content is known before instantiation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Data {
-    /// The memories come with their content.
-    LeftOut,
-    /// The modules write it.
-    Stays,
-}
-
-/// The component with the functions.
-pub(super) fn resettable(wasm: &[u8], info: &ComponentInfo, data: Data) -> Result<Vec<u8>> {
-    let limits = (data == Data::LeftOut).then(|| component_memory::known_limits(info));
-    let mut limits = limits.flatten().into_iter().flatten();
+/// The component with the functions. `limits` are those of memories that come with their content;
+/// without them the modules write it.
+pub(super) fn resettable(
+    wasm: &[u8],
+    info: &ComponentInfo,
+    limits: Option<Vec<MemoryLimits>>,
+) -> Result<Vec<u8>> {
+    let mut limits = limits.into_iter().flatten();
     let mut changes = Vec::new();
     for module in &info.modules {
         let limits = module.memory.and_then(|_| limits.next());
@@ -243,10 +209,8 @@ impl Added {
 
     /// A function that calls those of the core instances.
     fn drive(&mut self, instances: &[u32], handles: bool) -> Result<u32> {
-        let mut driven: Vec<u32> = instances
-            .iter()
-            .map(|instance| self.core_function(*instance, core_reset::EXPORT))
-            .collect();
+        let reset = |instance: &u32| self.core_function(*instance, core_reset::EXPORT);
+        let mut driven: Vec<u32> = instances.iter().map(reset).collect();
         let mut names: Vec<String> = (0..driven.len()).map(|at| at.to_string()).collect();
         if handles {
             let ty = self.first.types + self.sections.type_resource(None, ValType::I32, None);

@@ -191,9 +191,7 @@ fn primitive(primitive: Primitive) -> DataType {
 
 impl fmt::Display for FunctionType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("func(")?;
-        joined(f, &self.params, |f, (name, ty)| write!(f, "{name}: {ty}"))?;
-        f.write_str(")")?;
+        list(f, ["func(", ")"], &self.params, |f, (name, ty)| write!(f, "{name}: {ty}"))?;
         self.result.as_ref().map_or(Ok(()), |ty| write!(f, " -> {ty}"))
     }
 }
@@ -206,22 +204,14 @@ impl fmt::Display for DataType {
             Self::FixedList(element, length) => write!(f, "list<{element}, {length}>"),
             Self::Map(key, value) => write!(f, "map<{key}, {value}>"),
             Self::Record(fields) => {
-                f.write_str("record{")?;
-                joined(f, fields, |f, (name, ty)| write!(f, "{name}: {ty}"))?;
-                f.write_str("}")
+                list(f, ["record{", "}"], fields, |f, (name, ty)| write!(f, "{name}: {ty}"))
             }
-            Self::Tuple(types) => {
-                f.write_str("tuple<")?;
-                joined(f, types, |f, ty| write!(f, "{ty}"))?;
-                f.write_str(">")
-            }
+            Self::Tuple(types) => list(f, ["tuple<", ">"], types, |f, ty| write!(f, "{ty}")),
             Self::Variant(cases) => {
-                f.write_str("variant{")?;
-                joined(f, cases, |f, (name, content)| match content {
+                list(f, ["variant{", "}"], cases, |f, (name, content)| match content {
                     Some(content) => write!(f, "{name}({content})"),
                     None => f.write_str(name),
-                })?;
-                f.write_str("}")
+                })
             }
             Self::Enum(names) => write!(f, "enum{{{}}}", names.join(", ")),
             Self::Flags(names) => write!(f, "flags{{{}}}", names.join(", ")),
@@ -235,18 +225,18 @@ impl fmt::Display for DataType {
 }
 
 /// Writes things with commas between them.
-fn joined<T>(
+fn list<T>(
     f: &mut fmt::Formatter<'_>,
+    [before, behind]: [&str; 2],
     all: &[T],
     mut write: impl FnMut(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
 ) -> fmt::Result {
+    f.write_str(before)?;
     for (index, one) in all.iter().enumerate() {
-        if index > 0 {
-            f.write_str(", ")?;
-        }
+        f.write_str(if index > 0 { ", " } else { "" })?;
         write(f, one)?;
     }
-    Ok(())
+    f.write_str(behind)
 }
 
 #[cfg(test)]

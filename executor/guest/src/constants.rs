@@ -52,39 +52,25 @@ impl Values {
 
     /// The value of an expression; `None` if it is not known.
     fn evaluate(&self, expression: &wasmparser::ConstExpr<'_>) -> Option<Constant> {
+        use Constant::Number;
         let mut stack = Vec::new();
         for operator in expression.get_operators_reader() {
-            let number = match operator.ok()? {
-                Operator::I32Const { value } => Value::I32(value),
-                Operator::I64Const { value } => Value::I64(value),
-                Operator::F32Const { value } => Value::F32(value.bits()),
-                Operator::F64Const { value } => Value::F64(value.bits()),
-                Operator::RefNull { hty } => {
-                    stack.push(Constant::Null(hty));
-                    continue;
-                }
-                Operator::V128Const { value } => {
-                    stack.push(Constant::Number(Value::V128(value.i128().cast_unsigned())));
-                    continue;
-                }
-                Operator::RefFunc { function_index } => {
-                    stack.push(Constant::Function(function_index));
-                    continue;
-                }
-                Operator::GlobalGet { global_index } => {
-                    stack.push((*self.0.get(global_index as usize)?)?);
-                    continue;
-                }
+            let value = match operator.ok()? {
+                Operator::I32Const { value } => Number(Value::I32(value)),
+                Operator::I64Const { value } => Number(Value::I64(value)),
+                Operator::F32Const { value } => Number(Value::F32(value.bits())),
+                Operator::F64Const { value } => Number(Value::F64(value.bits())),
+                Operator::V128Const { value } => Number(Value::V128(value.i128().cast_unsigned())),
+                Operator::RefNull { hty } => Constant::Null(hty),
+                Operator::RefFunc { function_index } => Constant::Function(function_index),
+                Operator::GlobalGet { global_index } => (*self.0.get(global_index as usize)?)?,
                 Operator::End => break,
-                operator => {
-                    let (Constant::Number(b), Constant::Number(a)) = (stack.pop()?, stack.pop()?)
-                    else {
-                        return None;
-                    };
-                    computed(&operator, a, b)?
-                }
+                operator => match (stack.pop()?, stack.pop()?) {
+                    (Number(b), Number(a)) => Number(computed(&operator, a, b)?),
+                    _ => return None,
+                },
             };
-            stack.push(Constant::Number(number));
+            stack.push(value);
         }
         stack.pop().filter(|_| stack.is_empty())
     }

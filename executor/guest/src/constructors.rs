@@ -1,24 +1,19 @@
 //! Constructors: exports that toolchains expect a host to call before any other one, and a
 //! start function that calls them.
 
-use super::imports;
-use super::info::ModuleInfo;
-use super::patch::Patch;
-use crate::error::{Result, unhostable};
-use crate::signature::Signature;
+use crate::error::unhostable;
+use crate::{ModuleInfo, Patch, Result, Signature, imports};
 use wasm_encoder::Function;
 
 /// Export of a program that has called its constructors itself when it returns.
 const PROGRAM: &str = "_start";
 /// Export that writes addresses into a library's data.
 const RELOCATIONS: &str = "__wasm_apply_data_relocs";
-/// Exports that run constructors: of a WASI reactor, which calls the other one, and of
-/// `wasm-ld`.
+/// Exports that run constructors: of a WASI reactor, which calls the other one, and of `wasm-ld`.
 const CONSTRUCTORS: [&str; 2] = ["_initialize", "__wasm_call_ctors"];
 
 /// The constructors to call before `called`, in order: of a program's `_start`, none. Before a
 /// [call of waPC](imports::WAPC_CALL), `_start` is one.
-#[must_use]
 pub fn constructors<'a>(info: &'a ModuleInfo, called: &str) -> Vec<&'a str> {
     if called == PROGRAM {
         return Vec::new();
@@ -40,11 +35,8 @@ pub fn constructors<'a>(info: &'a ModuleInfo, called: &str) -> Vec<&'a str> {
     all.take_while(|name| *name != called).collect()
 }
 
-/// The module with a start function that calls its old start function, then these exports.
-///
-/// # Errors
-///
-/// When the module cannot be read or lacks one of them.
+/// The module with a start function that calls its old start function, then these exports. Fails
+/// when the module cannot be read or lacks one of them.
 pub fn started_with(wasm: &[u8], exports: &[&str]) -> Result<Vec<u8>> {
     let mut patch = Patch::of(wasm)?;
     let mut called: Vec<u32> = patch.layout().start.into_iter().collect();

@@ -6,11 +6,9 @@
 //! no cost for the length of bulk operators: one per operator, none for operators that only shape
 //! the code ([`cost`]), and one per function entered.
 
-use super::info::ModuleInfo;
-use super::patch::{Body, Patch, Rewrite};
-use super::{ADDED, GuestModule};
-use crate::error::{Result, unhostable};
-use crate::feature::Feature;
+use crate::error::unhostable;
+use crate::patch::{Body, Rewrite};
+use crate::{ADDED, Feature, GuestModule, ModuleInfo, Patch, Result};
 use std::sync::Arc;
 use wasm_encoder::{ConstExpr, ExportKind, Function, ValType};
 use wasmparser::Operator;
@@ -23,22 +21,20 @@ impl GuestModule {
     /// The module with a count of the executed operators, which the additional export
     /// [`OPERATORS`] returns.
     ///
-    /// The count of one call is the difference between the counter after it and before
-    /// it, less one for the entry of each function that the host called.
-    ///
-    /// # Errors
-    ///
-    /// When the guest is a component, or exports something under that name.
+    /// The count of one call is the difference between the counter after it and before it, less one
+    /// for the entry of each function that the host called. Fails when the guest is a component, or
+    /// exports something under that name.
     pub fn counting(&self) -> Result<Self> {
         if self.info.component.is_some() {
             return unhostable("it is a component: only core modules can be made to count");
         }
         // They jump in ways of their own, or name types in groups.
-        let unknown =
-            [Feature::FunctionReferences, Feature::GarbageCollection, Feature::Exceptions];
-        if let Some(feature) = unknown.into_iter().find(|feature| self.info.features.has(*feature))
+        for feature in
+            [Feature::FunctionReferences, Feature::GarbageCollection, Feature::Exceptions]
         {
-            return unhostable(format!("it uses {feature}, whose operators are not counted"));
+            if self.info.features.has(feature) {
+                return unhostable(format!("it uses {feature}, whose operators are not counted"));
+            }
         }
         if self.info.exports.iter().any(|export| export.name == OPERATORS) {
             return unhostable(format!("it has an export '{OPERATORS}' already"));
@@ -100,7 +96,6 @@ fn counting(wasm: &[u8]) -> Result<Vec<u8>> {
 
 /// Adds to the counter between operators that stay as they are.
 struct Counting {
-    /// Index of the counter.
     counter: u32,
     /// Operators that are not counted yet.
     pending: i64,

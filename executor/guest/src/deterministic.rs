@@ -6,11 +6,10 @@
 //! instruction becomes the one of WebAssembly 2.0 that it relaxes. Where two engines differ for the
 //! module and agree for this form of it, they differed in what the specification allows.
 
-use super::features;
 use super::patch::{Body, Patch, Rewrite};
 use crate::error::Result;
-use crate::feature::Feature;
-use wasm_encoder::{Instruction, ValType};
+use crate::feature::{self, Feature};
+use wasm_encoder::{Instruction, InstructionSink, ValType};
 use wasmparser::Operator;
 
 /// Bits of the canonical NaNs.
@@ -30,11 +29,7 @@ pub struct Open {
 }
 
 /// The deterministic profile of a core module, and the instructions that are others in it; `None`
-/// if there are none, or the module cannot be rewritten.
-///
-/// # Errors
-///
-/// When the bytes are no module.
+/// if there are none, or the module cannot be rewritten. Fails when the bytes are no module.
 pub fn deterministic(wasm: &[u8]) -> Result<Option<(Vec<u8>, Open)>> {
     let mut patch = Patch::of(wasm)?;
     let mut profile = Profile::default();
@@ -45,7 +40,7 @@ pub fn deterministic(wasm: &[u8]) -> Result<Option<(Vec<u8>, Open)>> {
     let wasm = patch.finish()?;
     // A validator limits the locals of a function. Nothing else is new, so all features may be on:
     // those of the module as it is before its rewriting are not known here.
-    let is_valid = features::is_valid(&wasm, Feature::ALL.into_iter().collect());
+    let is_valid = feature::is_valid(&wasm, Feature::ALL.into_iter().collect());
     Ok(is_valid.then_some((wasm, profile.open)))
 }
 
@@ -66,22 +61,24 @@ impl Rewrite for Profile {
 
     fn operator(&mut self, body: &mut Body<'_>, operator: &Operator<'_>) -> bool {
         self.is_too_large |= body.size() > LARGEST;
-        let scratch = Scratch(body.locals);
-        let (instead, float) = (scratch.instead(operator), Float::of(operator));
-        if self.is_too_large || (instead.is_none() && float.is_none()) {
+        if self.is_too_large {
             return false;
         }
-        match &instead {
-            Some(instead) => instead.iter().for_each(|one| body.emit(one)),
-            None => body.keep(operator),
+        let (scratch, float) = (Scratch(body.locals), Float::of(operator));
+        let is_relaxed = scratch.instead(&mut body.code(), operator);
+        if !is_relaxed && float.is_none() {
+            return false;
+        }
+        if !is_relaxed {
+            body.keep(operator);
         }
         if let Some(float) = float {
             scratch.canonical(float).iter().for_each(|one| body.emit(one));
         }
-        self.open.relaxed |= instead.is_some();
+        self.open.relaxed |= is_relaxed;
         self.open.nans |= float.is_some();
         // Not every engine has vectors: their locals are only where they are used.
-        self.has_vectors |= instead.is_some() || float.is_some_and(Float::is_vector);
+        self.has_vectors |= is_relaxed || float.is_some_and(Float::is_vector);
         let all = [(1, ValType::F32), (1, ValType::F64), (3, ValType::V128)];
         body.add_locals(if self.has_vectors { &all } else { &all[..2] });
         true
@@ -149,69 +146,49 @@ impl Scratch {
         [LocalTee(local), nan, LocalGet(local), LocalGet(local), equal, select]
     }
 
-    /// The instructions that stand for a relaxed one.
-    fn instead(self, operator: &Operator<'_>) -> Option<Vec<Instruction<'static>>> {
-        use Instruction as I;
+    /// Adds the instructions that stand for a relaxed one; `false` for another operator.
+    fn instead(self, code: &mut InstructionSink<'_>, operator: &Operator<'_>) -> bool {
         use Operator::*;
         let [a, b, c] = [self.0 + 2, self.0 + 3, self.0 + 4];
-        // A product and its sum, each rounded.
-        let fused = |product: &[I<'static>], add| {
-            [&[I::LocalSet(a)], product, &[I::LocalGet(a), add]].concat()
-        };
-        Some(match operator {
-            I8x16RelaxedSwizzle => vec![I::I8x16Swizzle],
-            I32x4RelaxedTruncF32x4S => vec![I::I32x4TruncSatF32x4S],
-            I32x4RelaxedTruncF32x4U => vec![I::I32x4TruncSatF32x4U],
-            I32x4RelaxedTruncF64x2SZero => vec![I::I32x4TruncSatF64x2SZero],
-            I32x4RelaxedTruncF64x2UZero => vec![I::I32x4TruncSatF64x2UZero],
-            F32x4RelaxedMadd => fused(&[I::F32x4Mul], I::F32x4Add),
-            F32x4RelaxedNmadd => fused(&[I::F32x4Mul, I::F32x4Neg], I::F32x4Add),
-            F64x2RelaxedMadd => fused(&[I::F64x2Mul], I::F64x2Add),
-            F64x2RelaxedNmadd => fused(&[I::F64x2Mul, I::F64x2Neg], I::F64x2Add),
+        match operator {
+            I8x16RelaxedSwizzle => code.i8x16_swizzle(),
+            I32x4RelaxedTruncF32x4S => code.i32x4_trunc_sat_f32x4_s(),
+            I32x4RelaxedTruncF32x4U => code.i32x4_trunc_sat_f32x4_u(),
+            I32x4RelaxedTruncF64x2SZero => code.i32x4_trunc_sat_f64x2_s_zero(),
+            I32x4RelaxedTruncF64x2UZero => code.i32x4_trunc_sat_f64x2_u_zero(),
+            // A product and its sum, each rounded.
+            F32x4RelaxedMadd => code.local_set(a).f32x4_mul().local_get(a).f32x4_add(),
+            F32x4RelaxedNmadd => code.local_set(a).f32x4_mul().f32x4_neg().local_get(a).f32x4_add(),
+            F64x2RelaxedMadd => code.local_set(a).f64x2_mul().local_get(a).f64x2_add(),
+            F64x2RelaxedNmadd => code.local_set(a).f64x2_mul().f64x2_neg().local_get(a).f64x2_add(),
             I8x16RelaxedLaneselect
             | I16x8RelaxedLaneselect
             | I32x4RelaxedLaneselect
-            | I64x2RelaxedLaneselect => vec![I::V128Bitselect],
-            F32x4RelaxedMin => vec![I::F32x4Min],
-            F32x4RelaxedMax => vec![I::F32x4Max],
-            F64x2RelaxedMin => vec![I::F64x2Min],
-            F64x2RelaxedMax => vec![I::F64x2Max],
-            I16x8RelaxedQ15mulrS => vec![I::I16x8Q15MulrSatS],
-            I16x8RelaxedDotI8x16I7x16S => dot(a, b),
-            I32x4RelaxedDotI8x16I7x16AddS => [
-                &[I::LocalSet(c)],
-                &dot(a, b)[..],
-                &[I::I32x4ExtAddPairwiseI16x8S, I::LocalGet(c), I::I32x4Add],
-            ]
-            .concat(),
-            _ => return None,
-        })
+            | I64x2RelaxedLaneselect => code.v128_bitselect(),
+            F32x4RelaxedMin => code.f32x4_min(),
+            F32x4RelaxedMax => code.f32x4_max(),
+            F64x2RelaxedMin => code.f64x2_min(),
+            F64x2RelaxedMax => code.f64x2_max(),
+            I16x8RelaxedQ15mulrS => code.i16x8_q15mulr_sat_s(),
+            I16x8RelaxedDotI8x16I7x16S => dot(code, a, b),
+            I32x4RelaxedDotI8x16I7x16AddS => {
+                dot(code.local_set(c), a, b);
+                code.i32x4_extadd_pairwise_i16x8_s().local_get(c).i32x4_add()
+            }
+            _ => return false,
+        };
+        true
     }
 }
 
 /// Products of signed bytes, of which each pair becomes a saturated sum.
-fn dot(a: u32, b: u32) -> Vec<Instruction<'static>> {
-    use Instruction::*;
+fn dot<'s, 'a>(code: &'s mut InstructionSink<'a>, a: u32, b: u32) -> &'s mut InstructionSink<'a> {
     let lanes =
         |first: u8| std::array::from_fn(|index| first + index as u8 / 2 * 4 + index as u8 % 2);
-    let (even, odd) = (lanes(0), lanes(2));
-    vec![
-        LocalSet(b),
-        LocalTee(a),
-        LocalGet(b),
-        I16x8ExtMulLowI8x16S,
-        LocalGet(a),
-        LocalGet(b),
-        I16x8ExtMulHighI8x16S,
-        LocalSet(b),
-        LocalTee(a),
-        LocalGet(b),
-        I8x16Shuffle(even),
-        LocalGet(a),
-        LocalGet(b),
-        I8x16Shuffle(odd),
-        I16x8AddSatS,
-    ]
+    code.local_set(b).local_tee(a).local_get(b).i16x8_extmul_low_i8x16_s();
+    code.local_get(a).local_get(b).i16x8_extmul_high_i8x16_s().local_set(b);
+    code.local_tee(a).local_get(b).i8x16_shuffle(lanes(0));
+    code.local_get(a).local_get(b).i8x16_shuffle(lanes(2)).i16x8_add_sat_s()
 }
 
 #[cfg(test)]

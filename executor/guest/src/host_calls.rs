@@ -3,7 +3,7 @@
 
 use super::patch::{Body, Patch, Rewrite};
 use super::{ADDED, GuestModule};
-use crate::error::{Result, unhostable};
+use crate::error::{Result, refused, unhostable};
 use wasm_encoder::{BlockType, ConstExpr, ValType};
 use wasmparser::Operator;
 
@@ -54,10 +54,6 @@ pub struct Check {
 
 impl Patch<'_> {
     /// Puts these calls into all functions of the module.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn call_host(&mut self, calls: HostCalls) -> Result<()> {
         let is_counted = |check: &Check| check.period > 1;
         let left = calls
@@ -73,7 +69,6 @@ impl Patch<'_> {
     }
 }
 
-/// The pass.
 struct Calls {
     calls: HostCalls,
     /// The global that counts down to the next check.
@@ -150,20 +145,15 @@ impl Rewrite for Calls {
         if self.straight > STRAIGHT {
             self.count(body);
         }
-        let instead = match operator {
-            Operator::I32Const { value } => {
-                self.constant = Some(*value);
-                None
-            }
-            Operator::MemorySize { .. } => self.calls.size,
+        let mut instead = None;
+        match operator {
+            Operator::I32Const { value } => self.constant = Some(*value),
+            Operator::MemorySize { .. } => instead = self.calls.size,
             Operator::MemoryGrow { .. } => {
                 self.growth(body);
-                self.calls.grow
+                instead = self.calls.grow;
             }
-            Operator::TableGrow { .. } => {
-                self.growth(body);
-                None
-            }
+            Operator::TableGrow { .. } => self.growth(body),
             Operator::Loop { .. } => {
                 body.keep(operator);
                 self.count(body);
@@ -174,12 +164,9 @@ impl Rewrite for Calls {
             | Operator::MemoryInit { .. }
             | Operator::TableFill { .. }
             | Operator::TableCopy { .. }
-            | Operator::TableInit { .. } => {
-                self.range(body, constant);
-                None
-            }
-            _ => None,
-        };
+            | Operator::TableInit { .. } => self.range(body, constant),
+            _ => {}
+        }
         if let Some(function) = instead {
             body.code().call(function);
         }
@@ -200,9 +187,7 @@ impl GuestModule {
         if self.info().component.is_some() {
             return unhostable("it is a component: its memories are inside it");
         }
-        if let Some(reason) = self.info().memories_refusal() {
-            return unhostable(reason);
-        }
+        refused(self.info().memories_refusal())?;
         if self.info().imports.iter().any(|import| import.module == HOST_SIZED) {
             return unhostable("it imports what the host adds to modules");
         }

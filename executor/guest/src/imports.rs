@@ -37,7 +37,6 @@ pub const FREE: &str = "ext_allocator_free_version_1";
 
 /// `true` if an export of a component runs it as a program: `run` of `wasi:cli/run` of WASI
 /// preview 2, as [`ModuleInfo::exports`](crate::ModuleInfo::exports) names it.
-#[must_use]
 pub fn is_command(export: &str) -> bool {
     export.strip_prefix("wasi:cli/run@0.2.").is_some_and(|rest| rest.ends_with("#run"))
 }

@@ -1,15 +1,13 @@
-//! Static inspection of a module: its imports and exports, and the state that it can
-//! change.
+//! Static inspection of a module: its imports and exports, and the state that it can change.
 
-use super::component::{self, ComponentInfo};
-use super::supplied::Supplied;
-use super::{features, read};
-use crate::WASM_PAGE;
-use crate::error::{Error, Result, SegmentTrap, unhostable};
-use crate::feature::Features;
-use crate::imports;
-use crate::signature::Signature;
+use crate::error::unhostable;
+use crate::text::plural;
+use crate::{
+    ComponentInfo, Error, Features, Result, SegmentTrap, Signature, Supplied, ValueType, WASM_PAGE,
+    component, feature, imports, read,
+};
 use std::ops::Range;
+use touchstone_memory::InitialContent;
 use wasmparser::{Parser, Payload};
 
 /// Properties of a module, known without running it. Of a component, only the
@@ -113,13 +111,11 @@ impl MemoryLimits {
     }
 
     /// Initial size in bytes.
-    #[must_use]
     pub fn initial_bytes(self) -> usize {
         self.minimum as usize * WASM_PAGE
     }
 
     /// Largest size in pages: the module's, or all that 32 bits can address.
-    #[must_use]
     pub fn largest(self) -> u32 {
         self.maximum.unwrap_or(ALL_PAGES)
     }
@@ -140,6 +136,18 @@ impl Segment {
         let start = self.offset? as usize;
         Some(start..start + self.bytes.len())
     }
+}
+
+/// The content of a memory of `size` bytes. The segments' bytes lie in `wasm`.
+pub(super) fn content(size: usize, segments: &[Segment], wasm: &[u8]) -> Result<InitialContent> {
+    let place = |segment: &Segment| segment.offset.unwrap_or_default() as usize;
+    let placed = segments.iter().map(|segment| (place(segment), &wasm[segment.bytes.clone()]));
+    InitialContent::from_segments(size, placed).map_err(|_| Error::Segment(SegmentTrap::Memory))
+}
+
+/// The reason why data segments lie too scattered for an image; `None` where they do not.
+pub(super) fn scattered(segments: &[Segment]) -> Option<String> {
+    InitialContent::scattered(segments.iter().filter_map(Segment::place))
 }
 
 /// A global that the guest can change.
@@ -175,7 +183,6 @@ pub struct Table {
 impl ModuleInfo {
     /// The export that runs it as a program of WASI: `_start` of a module, `run` of
     /// `wasi:cli/run` of a component.
-    #[must_use]
     pub fn program(&self) -> Option<&str> {
         let is_program = |name: &&str| match self.component {
             Some(_) => imports::is_command(name),
@@ -184,28 +191,66 @@ impl ModuleInfo {
         self.exports.iter().map(|export| export.name.as_str()).find(is_program)
     }
 
-    /// Validates and inspects a module or a component.
-    ///
-    /// # Errors
-    ///
-    /// When the bytes are neither, do not validate, or use an unsupported feature.
+    /// Validates and inspects a module or a component. Fails when the bytes are neither, do not
+    /// validate, or use an unsupported feature.
     pub fn read(wasm: &[u8]) -> Result<Self> {
         if is_component(wasm)? {
             return component::read(wasm);
         }
-        read::inspect(wasm, features::hostable(features::needed(wasm)?)?)
+        read::inspect(wasm, feature::hostable(feature::needed(wasm)?)?)
     }
 
     /// The features that a core module needs, also where it cannot be hosted; none of a component.
-    ///
-    /// # Errors
-    ///
-    /// When the bytes do not validate.
+    /// Fails when the bytes do not validate.
     pub fn read_features(wasm: &[u8]) -> Result<Features> {
         if !wasm.starts_with(CORE) {
             return Ok(Features::NONE);
         }
-        features::needed(wasm)
+        feature::needed(wasm)
+    }
+
+    /// The state that the module's instructions can change, in a line: `memory (17 pages, grows),
+    /// 1 global, host's allocator`. All other state is the same after every call as before.
+    pub fn changeable(&self) -> String {
+        let counted = |count: usize, noun: &str| format!("{count} {}", plural(noun, count));
+        let mut parts = Vec::new();
+        let allocator = self.imports.iter().any(FunctionImport::is_allocator);
+        if let Some(limits) = self.memory {
+            let has_room = limits.minimum < limits.largest();
+            let grows = self.grows_memory || allocator || self.heap_base.is_some();
+            let grows = if has_room && grows { ", grows" } else { "" };
+            parts.push(format!("memory ({}{grows})", counted(limits.minimum as usize, "page")));
+        }
+        let tables =
+            |which: fn(&Table) -> bool| self.tables.iter().filter(|table| which(table)).count();
+        for (count, noun) in [
+            (self.mutable_globals.iter().filter(|global| global.written).count(), "global"),
+            (tables(|table| table.written), "written table"),
+            (tables(|table| table.grown), "growing table"),
+        ] {
+            if count > 0 {
+                parts.push(counted(count, noun));
+            }
+        }
+        if self.drops_segments {
+            parts.push("passive segments (dropped)".to_owned());
+        }
+        if allocator {
+            parts.push("host's allocator".to_owned());
+        }
+        if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+    }
+}
+
+impl FunctionImport {
+    /// `true` for a function of the host's allocator, which has this name and type.
+    fn is_allocator(&self) -> bool {
+        let results = match &*self.name {
+            imports::MALLOC => &[ValueType::I32][..],
+            imports::FREE => &[],
+            _ => return false,
+        };
+        self.module == "env" && self.signature == Some(Signature::new(&[ValueType::I32], results))
     }
 }
 

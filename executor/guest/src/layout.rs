@@ -2,22 +2,20 @@
 
 use crate::error::Result;
 use wasmparser::{
-    CompositeInnerType, ExternalKind, FuncType, GlobalType, MemoryType, Parser, Payload, TableType,
-    TypeRef,
+    CompositeInnerType, ExternalKind, FromReader, FuncType, GlobalType, MemoryType, Parser,
+    Payload, SectionLimited, TableType, TypeRef,
 };
 
 /// The declarations of a core module, each list by index: imported ones first.
 #[derive(Debug, Default)]
+#[allow(missing_docs, reason = "most names are those of the declarations")]
 pub struct Layout {
     /// Types; `None` for those of no function.
     pub types: Vec<Option<FuncType>>,
     /// The type of each function.
     pub functions: Vec<u32>,
-    /// The type of each global.
     pub globals: Vec<GlobalType>,
-    /// The type of each table.
     pub tables: Vec<TableType>,
-    /// The type of each memory.
     pub memories: Vec<MemoryType>,
     /// The type of each tag.
     pub tags: Vec<u32>,
@@ -27,7 +25,6 @@ pub struct Layout {
     pub imported: Imported,
     /// Exports: name, kind and index.
     pub exports: Vec<(String, ExternalKind, u32)>,
-    /// The start function.
     pub start: Option<u32>,
     /// Number of element segments.
     pub elements: u32,
@@ -37,25 +34,17 @@ pub struct Layout {
 
 /// How many of the first items of each index space are imports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the index spaces")]
 pub struct Imported {
-    /// Functions.
     pub functions: u32,
-    /// Globals.
     pub globals: u32,
-    /// Tables.
     pub tables: u32,
-    /// Memories.
     pub memories: u32,
-    /// Tags.
     pub tags: u32,
 }
 
 impl Layout {
-    /// Reads the declarations of a module.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
+    /// Reads the declarations of a module. Fails when the module cannot be read.
     pub fn of(wasm: &[u8]) -> Result<Self> {
         let mut layout = Self::default();
         for payload in Parser::new(0).parse_all(wasm) {
@@ -65,7 +54,6 @@ impl Layout {
     }
 
     /// The type of a function, if the host knows its kind.
-    #[must_use]
     pub fn function(&self, index: u32) -> Option<&FuncType> {
         self.types.get(*self.functions.get(index as usize)? as usize)?.as_ref()
     }
@@ -112,36 +100,19 @@ impl Layout {
                     tags: self.tags.len() as u32,
                 };
             }
-            Payload::FunctionSection(section) => {
-                for ty in section.clone() {
-                    self.functions.push(ty?);
-                }
-            }
-            Payload::TableSection(section) => {
-                for table in section.clone() {
-                    self.tables.push(table?.ty);
-                }
-            }
-            Payload::MemorySection(section) => {
-                for memory in section.clone() {
-                    self.memories.push(memory?);
-                }
-            }
+            Payload::FunctionSection(section) => extend(&mut self.functions, section, |ty| ty)?,
+            Payload::TableSection(section) => extend(&mut self.tables, section, |table| table.ty)?,
+            Payload::MemorySection(section) => extend(&mut self.memories, section, |ty| ty)?,
             Payload::TagSection(section) => {
-                for tag in section.clone() {
-                    self.tags.push(tag?.func_type_idx);
-                }
+                extend(&mut self.tags, section, |tag| tag.func_type_idx)?;
             }
             Payload::GlobalSection(section) => {
-                for global in section.clone() {
-                    self.globals.push(global?.ty);
-                }
+                extend(&mut self.globals, section, |global| global.ty)?;
             }
             Payload::ExportSection(section) => {
-                for export in section.clone() {
-                    let export = export?;
-                    self.exports.push((export.name.to_owned(), export.kind, export.index));
-                }
+                extend(&mut self.exports, section, |export| {
+                    (export.name.to_owned(), export.kind, export.index)
+                })?;
             }
             Payload::StartSection { func, .. } => self.start = Some(*func),
             Payload::ElementSection(section) => self.elements = section.count(),
@@ -150,4 +121,16 @@ impl Layout {
         }
         Ok(())
     }
+}
+
+/// Adds to a list something of each item of a section.
+fn extend<'a, T: FromReader<'a>, U>(
+    all: &mut Vec<U>,
+    section: &SectionLimited<'a, T>,
+    of: impl Fn(T) -> U,
+) -> Result<()> {
+    for item in section.clone() {
+        all.push(of(item?));
+    }
+    Ok(())
 }

@@ -5,13 +5,11 @@
 //! is copied byte for byte. The name section and `dylink.0` are kept unless functions get other
 //! indices; other custom sections are dropped.
 
-use super::constants::Constant;
-use super::info::{ALL_PAGES, MemoryLimits};
-use super::layout::Layout;
-use super::sections::{Sections, leading_number};
-use super::supplied;
-use crate::error::{Result, unhostable};
-use crate::signature::Value;
+use crate::constants::Constant;
+use crate::error::unhostable;
+use crate::info::ALL_PAGES;
+use crate::sections::{Sections, leading_number};
+use crate::{Layout, MemoryLimits, Result, Value, supplied};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode};
@@ -27,10 +25,14 @@ use wasmparser::{BinaryReader, CodeSectionReader, FunctionBody, Operator};
 /// Additions come behind the module's own items of their kind, so that only functions get other
 /// indices, and only where functions are [imported](Self::import). Imports are therefore added
 /// before all that names a function.
+///
+/// Functions with a result fail where the module cannot be read, and [`finish`](Self::finish) where
+/// it has types that the encoder does not know.
+#[derive(Default)]
 pub struct Patch<'a> {
     wasm: &'a [u8],
     layout: Layout,
-    sections: Sections<'a>,
+    pub(crate) sections: Sections<'a>,
     /// The functions whose indices change, and by how much.
     shift: Shift,
     /// `true` if the code has the new indices.
@@ -78,26 +80,22 @@ impl Body<'_> {
         InstructionSink::new(&mut self.code)
     }
 
-    /// Adds an instruction.
     pub(crate) fn emit(&mut self, instruction: &Instruction<'_>) {
         instruction.encode(&mut self.code);
     }
 
     /// Adds the operator itself, for additions behind it.
     pub(crate) fn keep(&mut self, operator: &Operator<'_>) {
-        match *operator {
-            _ if self.shift.is_none() => self.code.extend(self.operator),
-            Operator::Call { function_index } => {
-                self.emit(&Instruction::Call(self.shift.called(function_index)));
+        let shift = self.shift;
+        self.emit(&match *operator {
+            _ if shift.is_none() => return self.code.extend(self.operator),
+            Operator::Call { function_index: old } => Instruction::Call(shift.called(old)),
+            Operator::ReturnCall { function_index: old } => {
+                Instruction::ReturnCall(shift.called(old))
             }
-            Operator::ReturnCall { function_index } => {
-                self.emit(&Instruction::ReturnCall(self.shift.called(function_index)));
-            }
-            Operator::RefFunc { function_index } => {
-                self.emit(&Instruction::RefFunc(self.shift.index(function_index)));
-            }
-            _ => self.code.extend(self.operator),
-        }
+            Operator::RefFunc { function_index: old } => Instruction::RefFunc(shift.index(old)),
+            _ => return self.code.extend(self.operator),
+        });
     }
 
     /// Adds locals behind those of the function, once for all.
@@ -113,47 +111,27 @@ impl Body<'_> {
 
 impl<'a> Patch<'a> {
     /// Begins with a module as it is.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn of(wasm: &'a [u8]) -> Result<Self> {
-        let layout = Layout::of(wasm)?;
-        Ok(Self {
-            wasm,
-            sections: Sections::of(wasm)?,
-            shift: Shift { first: layout.imported.functions, ..Shift::default() },
-            is_shifted: false,
-            layout,
-            imports: ImportSection::new(),
-            types: TypeSection::new(),
-            functions: FunctionSection::new(),
-            tables: TableSection::new(),
-            globals: GlobalSection::new(),
-            exports: ExportSection::new(),
-            code: CodeSection::new(),
-        })
+        let (layout, sections) = (Layout::of(wasm)?, Sections::of(wasm)?);
+        let shift = Shift { first: layout.imported.functions, ..Shift::default() };
+        Ok(Self { wasm, layout, sections, shift, ..Self::default() })
     }
 
-    /// Begins with an empty module.
     pub(crate) fn empty() -> Result<Self> {
         Self::of(b"\0asm\x01\0\0\0")
     }
 
     /// The bytes of the module as it was.
-    #[must_use]
     pub fn original(&self) -> &'a [u8] {
         self.wasm
     }
 
     /// The declarations of the module as it was.
-    #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// The index that a function of the module has in the new one.
-    #[must_use]
     pub fn function_index(&self, old: u32) -> u32 {
         self.shift.index(old)
     }
@@ -254,26 +232,13 @@ impl<'a> Patch<'a> {
         self.sections.append(id, section);
     }
 
-    /// Gives the first memory these limits; the others grow to at most `others` pages.
-    pub(crate) fn limit_memories(&mut self, limits: MemoryLimits, others: u32) -> Result<()> {
-        self.sections.limit_memories(limits, others)
-    }
-
     /// Gives the memory these limits.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn set_memory(&mut self, limits: MemoryLimits) -> Result<()> {
-        self.limit_memories(limits, ALL_PAGES)
+        self.sections.limit_memories(limits, ALL_PAGES)
     }
 
     /// Defines the imported globals as constants of these numbers, and writes constants in the
     /// place of constant expressions that read them or compute.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub fn define_globals(&mut self, values: Vec<Value>) -> Result<()> {
         let constants: Vec<_> = values.into_iter().map(Constant::Number).collect();
         let mut globals = GlobalSection::new();
@@ -288,10 +253,6 @@ impl<'a> Patch<'a> {
     }
 
     /// Rewrites the instructions of all functions.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be read.
     pub(crate) fn rewrite(&mut self, rewrite: &mut impl Rewrite) -> Result<()> {
         let none = Shift::default();
         let shift = if self.is_shifted { &none } else { &self.shift };
@@ -309,43 +270,25 @@ impl<'a> Patch<'a> {
     }
 
     /// The new module.
-    ///
-    /// # Errors
-    ///
-    /// When the module has types that the encoder does not know.
     pub fn finish(mut self) -> Result<Vec<u8>> {
+        use SectionId::{Code, Custom, Element, Export, Global, Import, Start, Table, Type};
         if !self.shift.is_none() {
             if !self.is_shifted {
                 self.rewrite(&mut |_: &mut Body<'_>, _: &Operator<'_>| false)?;
             }
-            self.shift_sections()?;
+            // Sections beside the code name functions, too.
+            self.remove(Custom);
+            self.sections.reencode(&mut self.shift, &[Table, Global, Export, Start, Element])?;
         }
-        let Self { sections, imports, types, functions, tables, globals, exports, code, .. } = self;
-        let mut sections = sections;
-        sections.append(SectionId::Import, &imports);
-        sections.append(SectionId::Type, &types);
-        sections.append(SectionId::Function, &functions);
-        sections.append(SectionId::Table, &tables);
-        sections.append(SectionId::Global, &globals);
-        sections.append(SectionId::Export, &exports);
-        sections.append(SectionId::Code, &code);
+        let mut sections = self.sections;
+        sections.append(Import, &self.imports);
+        sections.append(Type, &self.types);
+        sections.append(SectionId::Function, &self.functions);
+        sections.append(Table, &self.tables);
+        sections.append(Global, &self.globals);
+        sections.append(Export, &self.exports);
+        sections.append(Code, &self.code);
         Ok(sections.finish())
-    }
-
-    /// Gives the functions that sections beside the code name their new indices.
-    fn shift_sections(&mut self) -> Result<()> {
-        use SectionId::{Element, Export, Global, Start, Table};
-        self.remove(SectionId::Custom);
-        self.sections.reencode(&mut self.shift, &[Table, Global, Export, Start, Element])
-    }
-
-    /// Encodes these sections once more.
-    pub(crate) fn reencode(
-        &mut self,
-        reencoder: &mut impl Reencode<Error = Infallible>,
-        which: &[SectionId],
-    ) -> Result<()> {
-        self.sections.reencode(reencoder, which)
     }
 }
 
@@ -411,10 +354,11 @@ impl Shift {
 
     /// The function itself.
     fn called(&self, function: u32) -> u32 {
-        if let Some(by) = self.substituted.get(&function) {
-            return *by;
+        match self.substituted.get(&function) {
+            Some(by) => *by,
+            None if function < self.first => function,
+            None => function + self.by,
         }
-        if function < self.first { function } else { function + self.by }
     }
 }
 

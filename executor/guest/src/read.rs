@@ -1,16 +1,11 @@
 //! Reads the sections of a core module.
 
-use super::component::CoreModule;
-use super::info::{
-    ALL_PAGES, FunctionExport, FunctionImport, MemoryLimits, ModuleInfo, MutableGlobal, Segment,
-    Table,
+use crate::error::unhostable;
+use crate::info::ALL_PAGES;
+use crate::{
+    CoreModule, Features, FunctionExport, FunctionImport, Layout, MemoryLimits, ModuleInfo,
+    MutableGlobal, Result, Segment, SegmentTrap, Signature, Table, ValueType, WASM_PAGE, supplied,
 };
-use super::layout::Layout;
-use super::supplied;
-use crate::WASM_PAGE;
-use crate::error::{Result, SegmentTrap, unhostable};
-use crate::feature::Features;
-use crate::signature::{Signature, ValueType};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use wasmparser::{
@@ -38,25 +33,29 @@ pub(super) fn inspect(wasm: &[u8], features: Features) -> Result<ModuleInfo> {
 pub(super) struct Reader {
     info: ModuleInfo,
     layout: Layout,
-    /// The types of functions that hosts can call.
-    signatures: Vec<Option<Signature>>,
     /// Values of the globals that the module defines.
     own_globals: Vec<Option<u32>>,
-    /// Globals whose type was looked at.
-    globals: usize,
     /// Passive segments, and all that an instruction drops: of data or not, and their index. To
     /// drop others changes nothing, because instantiation has dropped them.
     passive: BTreeSet<(bool, u32)>,
     dropped: BTreeSet<(bool, u32)>,
     set_globals: BTreeSet<u32>,
+    written_tables: BTreeSet<u32>,
+    grown_tables: BTreeSet<u32>,
 }
 
 impl Reader {
-    /// Reads a section.
     pub(super) fn take(&mut self, payload: Payload<'_>) -> Result<()> {
         self.layout.take(&payload)?;
-        self.take_types()?;
         match payload {
+            Payload::ImportSection(_) | Payload::MemorySection(_) => {
+                let largest = self.layout.memories.iter().map(|memory| memory.initial).max();
+                if let Some(pages) = largest.filter(|pages| *pages > ALL_PAGES.into()) {
+                    return unhostable(format!(
+                        "its memory has {pages} pages at the start, at most 65536 (4 GiB) are hosted"
+                    ));
+                }
+            }
             Payload::GlobalSection(section) => {
                 for global in section {
                     self.own_globals.push(constant(&global?.init_expr));
@@ -79,7 +78,7 @@ impl Reader {
                         }
                     };
                     if let ElementKind::Active { table_index, offset_expr } = &element.kind {
-                        let room = self.table(table_index.unwrap_or(0)).minimum;
+                        let room = self.layout.tables[table_index.unwrap_or(0) as usize].initial;
                         self.place_segment(offset_expr, count.into(), room, SegmentTrap::Table);
                     }
                 }
@@ -105,45 +104,6 @@ impl Reader {
             Payload::CodeSectionEntry(body) => self.body(&body)?,
             _ => {}
         }
-        Ok(())
-    }
-
-    /// Looks at the types that the last section has added.
-    fn take_types(&mut self) -> Result<()> {
-        for ty in &self.layout.types[self.signatures.len()..] {
-            self.signatures.push(ty.as_ref().and_then(Signature::of));
-        }
-        for index in self.globals..self.layout.globals.len() {
-            let ty = self.layout.globals[index];
-            if ty.mutable {
-                self.info.mutable_globals.push(MutableGlobal {
-                    index: index as u32,
-                    export: None,
-                    is_number: ValueType::of(ty.content_type).is_some_and(ValueType::is_number),
-                    written: false,
-                });
-            }
-        }
-        self.globals = self.layout.globals.len();
-        for index in self.info.tables.len()..self.layout.tables.len() {
-            let ty = self.layout.tables[index];
-            self.info.tables.push(Table {
-                index: index as u32,
-                minimum: ty.initial,
-                maximum: ty.maximum,
-                export: None,
-                written: false,
-                grown: false,
-            });
-        }
-        let largest = self.layout.memories.iter().map(|memory| memory.initial).max();
-        if let Some(pages) = largest.filter(|pages| *pages > ALL_PAGES.into()) {
-            return unhostable(format!(
-                "its memory has {pages} pages at the start, at most 65536 (4 GiB) are hosted"
-            ));
-        }
-        // The first memory is the one that the host reads and writes.
-        self.info.memory = self.layout.memories.first().map(MemoryLimits::of);
         Ok(())
     }
 
@@ -178,8 +138,12 @@ impl Reader {
                 Operator::TableSet { table }
                 | Operator::TableFill { table }
                 | Operator::TableCopy { dst_table: table, .. }
-                | Operator::TableInit { table, .. } => self.table(table).written = true,
-                Operator::TableGrow { table } => self.table(table).grown = true,
+                | Operator::TableInit { table, .. } => {
+                    self.written_tables.insert(table);
+                }
+                Operator::TableGrow { table } => {
+                    self.grown_tables.insert(table);
+                }
                 Operator::GlobalSet { global_index } => {
                     self.set_globals.insert(global_index);
                 }
@@ -195,9 +159,9 @@ impl Reader {
         Ok(())
     }
 
-    /// A table that validation has seen to exist.
-    fn table(&mut self, index: u32) -> &mut Table {
-        &mut self.info.tables[index as usize]
+    /// `true` if any instruction can write a table's entries or grow it.
+    fn writes_tables(&self) -> bool {
+        !self.written_tables.is_empty() || !self.grown_tables.is_empty()
     }
 
     /// The module inside a component whose sections were read, from these bytes of it.
@@ -212,8 +176,8 @@ impl Reader {
             memory: memory.map(MemoryLimits::of),
             table_elements: elements.max().unwrap_or(0),
             tables: tables.len() as u32,
-            grows_tables: self.info.tables.iter().any(|table| table.grown),
-            writes_tables: self.info.tables.iter().any(|table| table.written || table.grown),
+            grows_tables: !self.grown_tables.is_empty(),
+            writes_tables: self.writes_tables(),
             mutable_globals: globals.iter().filter(|ty| ty.mutable).count() as u32,
             drops_segments: !self.passive.is_disjoint(&self.dropped),
             segments: self.info.segments,
@@ -223,30 +187,46 @@ impl Reader {
 
     fn finish(mut self) -> ModuleInfo {
         let imports = std::mem::take(&mut self.layout.imports).into_iter();
-        let Layout { functions, imported, exports, .. } = &self.layout;
+        let Layout { types, functions, imported, exports, globals, tables, memories, .. } =
+            &self.layout;
+        let signatures: Vec<Option<Signature>> =
+            types.iter().map(|ty| ty.as_ref().and_then(Signature::of)).collect();
+        let signature = |ty: u32| signatures.get(ty as usize).cloned().flatten();
         let function = |(module, name, ty)| match ty {
             TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
-                let signature = self.signatures.get(ty as usize).cloned().flatten();
-                Some(FunctionImport { module, name, signature })
+                Some(FunctionImport { module, name, signature: signature(ty) })
             }
             _ => None,
         };
         self.info.imports = imports.filter_map(function).collect();
         self.info.functions = functions.len();
         self.info.twofold_import = self.info.find_twofold_import();
-        self.info.writes_tables = self.info.tables.iter().any(|table| table.written || table.grown);
+        // The first memory is the one that the host reads and writes.
+        self.info.memory = memories.first().map(MemoryLimits::of);
+        self.info.writes_tables = self.writes_tables();
         self.info.drops_segments = !self.passive.is_disjoint(&self.dropped);
-        for global in &mut self.info.mutable_globals {
-            global.written = self.set_globals.contains(&global.index);
-        }
-        self.info.mutable_globals.retain(|global| global.is_number || global.written);
+        let globals = (0..).zip(globals).filter(|(_, ty)| ty.mutable).map(|(index, ty)| {
+            let is_number = ValueType::of(ty.content_type).is_some_and(ValueType::is_number);
+            let written = self.set_globals.contains(&index);
+            MutableGlobal { index, export: None, is_number, written }
+        });
+        self.info.mutable_globals =
+            globals.filter(|global| global.is_number || global.written).collect();
+        let tables = (0..).zip(tables).map(|(index, ty)| Table {
+            index,
+            minimum: ty.initial,
+            maximum: ty.maximum,
+            export: None,
+            written: self.written_tables.contains(&index),
+            grown: self.grown_tables.contains(&index),
+        });
+        self.info.tables = tables.collect();
         for (name, kind, index) in exports {
             let (name, place) = (name.clone(), *index as usize);
             match kind {
                 ExternalKind::Func | ExternalKind::FuncExact => {
-                    let ty = functions.get(place).and_then(|ty| self.signatures.get(*ty as usize));
-                    let (signature, imported) =
-                        (ty.cloned().flatten(), *index < imported.functions);
+                    let signature = functions.get(place).and_then(|ty| signature(*ty));
+                    let imported = *index < imported.functions;
                     self.info.exports.push(FunctionExport { name, signature, imported });
                 }
                 ExternalKind::Global => {

@@ -1,11 +1,8 @@
 //! Reasons to refuse a module, known from its bytes.
 
-use super::info::{FunctionImport, ModuleInfo, Segment};
-use super::segments;
-use crate::feature::{Feature, Features};
-use crate::imports;
-use crate::signature::Signature;
-use crate::text;
+use crate::{
+    Feature, Features, FunctionImport, ModuleInfo, Segment, Signature, imports, info, text,
+};
 use std::collections::HashMap;
 
 impl FunctionImport {
@@ -25,22 +22,18 @@ impl FunctionImport {
 
 impl ModuleInfo {
     /// Why an engine refuses it that runs core modules only.
-    #[must_use]
     pub fn component_refusal(&self) -> Option<String> {
         let reason = "it is a component, and this engine runs core modules only";
         self.component.is_some().then(|| reason.to_owned())
     }
 
-    /// Why an engine with these features refuses it, whatever the strategy is; `None` when
-    /// it has what the module needs. Names the engine as "this engine".
-    #[must_use]
+    /// Why an engine with these features refuses it, whatever the strategy is.
     pub fn feature_refusal(&self, features: Features) -> Option<String> {
         let missing = self.features.minus(features);
         (!missing.is_empty()).then(|| format!("it uses {missing}, which this engine does not have"))
     }
 
     /// Why engines that find imports by their names alone cannot link the module.
-    #[must_use]
     pub fn import_refusal(&self) -> Option<String> {
         self.twofold_import.clone()
     }
@@ -63,44 +56,31 @@ impl ModuleInfo {
     }
 
     /// Why an instance of this module cannot be made clean in place.
-    #[must_use]
     pub fn reuse_refusal(&self) -> Option<String> {
-        if let Some(reason) = self.memories_refusal() {
-            return Some(reason);
-        }
-        if self.features.has(Feature::GarbageCollection) {
-            return Some(
-                "the module uses garbage-collected objects, whose content cannot be brought back \
-                 in place"
-                    .to_owned(),
-            );
-        }
-        if self.has_start && self.imports.iter().any(FunctionImport::may_change_between_starts) {
-            return Some(
-                "the module has a start function and imports functions whose answers change (a \
-                 storage, or the files of WASI); it would run once and not for each instance"
-                    .to_owned(),
-            );
-        }
-        if self.drops_segments {
-            return Some(
-                "the module drops passive segments (data.drop or elem.drop), which cannot be \
-                 brought back in place"
-                    .to_owned(),
-            );
-        }
-        if self.mutable_globals.iter().any(|global| !global.is_number) {
-            return Some(
-                "the module sets a global that is not a number; its value cannot be saved"
-                    .to_owned(),
-            );
-        }
-        None
+        let memories = self.memories_refusal();
+        let reason = if memories.is_some() {
+            return memories;
+        } else if self.features.has(Feature::GarbageCollection) {
+            "the module uses garbage-collected objects, whose content cannot be brought back in \
+             place"
+        } else if self.has_start
+            && self.imports.iter().any(FunctionImport::may_change_between_starts)
+        {
+            "the module has a start function and imports functions whose answers change (a \
+             storage, or the files of WASI); it would run once and not for each instance"
+        } else if self.drops_segments {
+            "the module drops passive segments (data.drop or elem.drop), which cannot be brought \
+             back in place"
+        } else if self.mutable_globals.iter().any(|global| !global.is_number) {
+            "the module sets a global that is not a number; its value cannot be saved"
+        } else {
+            return None;
+        };
+        Some(reason.to_owned())
     }
 
     /// The reason why the bytes do not determine the initial memory. That of a component has many:
     /// see [`ComponentInfo::image_refusal`](super::ComponentInfo::image_refusal).
-    #[must_use]
     pub fn image_refusal(&self) -> Option<String> {
         self.component_refusal()
             .or_else(|| self.memories_refusal())
@@ -108,9 +88,8 @@ impl ModuleInfo {
     }
 
     /// The reason why its data lies in too many places for an image; `None` if it does not.
-    #[must_use]
     pub fn scattered(&self) -> Option<String> {
-        segments::scattered(&self.segments)
+        info::scattered(&self.segments)
     }
 
     /// Why Touchstone's memories cannot take the place of the module's.
@@ -127,17 +106,14 @@ impl ModuleInfo {
 
 /// The reason why the bytes do not determine a module's initial memory.
 pub(super) fn image_refusal(has_start: bool, segments: &[Segment]) -> Option<String> {
-    if has_start {
-        return Some(
-            "the module has a start function, which would run on a memory that is initialised \
-             already"
-                .to_owned(),
-        );
-    }
-    if segments.iter().any(|segment| segment.offset.is_none()) {
-        return Some("a data segment's place is only known at instantiation".to_owned());
-    }
-    segments::scattered(segments)
+    let reason = if has_start {
+        "the module has a start function, which would run on a memory that is initialised already"
+    } else if segments.iter().any(|segment| segment.offset.is_none()) {
+        "a data segment's place is only known at instantiation"
+    } else {
+        return info::scattered(segments);
+    };
+    Some(reason.to_owned())
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl<'a> Sections<'a> {
                     custom_sections.push((SectionId::Custom, Cow::Borrowed(&wasm[custom.range()])));
                 }
             } else if let Some((id, range)) = payload.as_section()
-                && let Some(id) = section_id(id)
+                && let Some(id) = ORDER.into_iter().find(|known| *known as u8 == id)
             {
                 sections.push((id, Cow::Borrowed(&wasm[range])));
             }
@@ -86,7 +86,6 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// Adds a custom section.
     pub(super) fn custom(&mut self, section: &(impl Encode + ?Sized)) {
         self.0.push((SectionId::Custom, content(section).into()));
     }
@@ -210,33 +209,15 @@ pub(super) fn leading_number(bytes: &[u8]) -> (u32, &[u8]) {
     (value, rest)
 }
 
-fn section_id(id: u8) -> Option<SectionId> {
+/// Sections in the order that a module has them; the name section comes last.
+const ORDER: [SectionId; 14] = {
     use SectionId::*;
     [
-        Type, Import, Function, Table, Memory, Global, Export, Start, Element, Code, Data,
-        DataCount, Tag,
+        Type, Import, Function, Table, Memory, Tag, Global, Export, Start, Element, DataCount,
+        Code, Data, Custom,
     ]
-    .into_iter()
-    .find(|known| *known as u8 == id)
-}
+};
 
-/// Place of a section in a module; the name section comes last.
-fn order(id: SectionId) -> u8 {
-    use SectionId::*;
-    match id {
-        Type => 1,
-        Import => 2,
-        Function => 3,
-        Table => 4,
-        Memory => 5,
-        Tag => 6,
-        Global => 7,
-        Export => 8,
-        Start => 9,
-        Element => 10,
-        DataCount => 11,
-        Code => 12,
-        Data => 13,
-        Custom => 14,
-    }
+fn order(id: SectionId) -> Option<usize> {
+    ORDER.iter().position(|known| *known == id)
 }

@@ -31,13 +31,11 @@ impl ValueType {
     }
 
     /// `true` for integers and floats.
-    #[must_use]
     pub const fn is_number(self) -> bool {
         matches!(self, Self::I32 | Self::I64 | Self::F32 | Self::F64)
     }
 
     /// Size in bytes, in inputs and outputs. A reference takes one: see [`Reference`].
-    #[must_use]
     pub const fn size(self) -> usize {
         match self {
             Self::FuncRef | Self::ExternRef => 1,
@@ -88,7 +86,6 @@ pub enum Value {
 impl Value {
     /// A zero of the type, or null.
     #[inline]
-    #[must_use]
     pub const fn zero(ty: ValueType) -> Self {
         match ty {
             ValueType::I32 => Self::I32(0),
@@ -103,7 +100,6 @@ impl Value {
 
     /// Its type.
     #[inline]
-    #[must_use]
     pub const fn ty(self) -> ValueType {
         match self {
             Self::I32(_) => ValueType::I32,
@@ -117,14 +113,12 @@ impl Value {
     }
 
     /// `true` for a reference that is not null, which no host can pass.
-    #[must_use]
     pub const fn is_opaque(self) -> bool {
         matches!(self, Self::FuncRef(Reference::Opaque) | Self::ExternRef(Reference::Opaque))
     }
 
     /// Reads a value from little-endian bytes of exactly the type's size. `None` for another size,
     /// and for a reference that is neither 0 nor 1.
-    #[must_use]
     pub fn from_le_bytes(ty: ValueType, bytes: &[u8]) -> Option<Self> {
         Some(match ty {
             ValueType::I32 => Self::I32(i32::from_le_bytes(bytes.try_into().ok()?)),
@@ -153,7 +147,6 @@ impl Value {
 impl Reference {
     /// The reference that is null in this case.
     #[inline]
-    #[must_use]
     pub const fn null_if(is_null: bool) -> Self {
         if is_null { Self::Null } else { Self::Opaque }
     }
@@ -178,28 +171,24 @@ pub struct Signature {
 
 impl Signature {
     /// A signature from its parts.
-    #[must_use]
     pub fn new(params: &[ValueType], results: &[ValueType]) -> Self {
         Self { params: params.to_vec(), results: results.to_vec() }
     }
 
     /// `true` if parameters and results have its types.
     #[inline]
-    #[must_use]
     pub fn fits(&self, params: &[Value], results: &[Value]) -> bool {
         self.takes(params) && self.gives(results)
     }
 
     /// `true` if parameters have its types.
     #[inline]
-    #[must_use]
     pub fn takes(&self, params: &[Value]) -> bool {
         are(params, &self.params)
     }
 
     /// `true` if results have its types.
     #[inline]
-    #[must_use]
     pub fn gives(&self, results: &[Value]) -> bool {
         are(results, &self.results)
     }

@@ -22,10 +22,8 @@ pub(super) struct Part {
     pub(super) depth: u32,
     /// Core instances of modules: their index and their module's place.
     pub(super) core: Vec<(u32, usize)>,
-    /// Instances of components: their index and the place of their part, which is before
-    /// this one.
+    /// Instances of components: their index and the place of their part, which is before this one.
     pub(super) nested: Vec<(u32, usize)>,
-    /// Lengths of its index spaces.
     pub(super) counts: Counts,
     /// Functions that it makes of core functions.
     pub(super) lifts: Vec<Lift>,

@@ -19,14 +19,10 @@
 //! A library is a module with a section `dylink.0`. Its memory and table are raised to what the
 //! section asks for. Constant expressions that compute, or read such a global, become constants.
 
-use super::constants::{Constant, Folder, Values};
-use super::info::{ALL_PAGES, ModuleInfo};
-use super::patch::Patch;
-use super::{layout, rewrite};
-use crate::WASM_PAGE;
-use crate::error::{Result, unhostable};
-use crate::feature::Feature;
-use crate::signature::{Value, ValueType};
+use crate::constants::{Constant, Folder, Values};
+use crate::error::unhostable;
+use crate::info::ALL_PAGES;
+use crate::{Feature, ModuleInfo, Patch, Result, Value, ValueType, WASM_PAGE, layout, rewrite};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
@@ -41,12 +37,10 @@ use wasmparser::{
 
 /// An import that becomes a definition of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the import")]
 pub struct Supplied {
-    /// Module part of the name.
     pub module: String,
-    /// Field part of the name.
     pub name: String,
-    /// The kind of the definition.
     pub item: Item,
 }
 
@@ -66,17 +60,14 @@ pub enum Item {
 /// The definition in words: `a zeroed memory`, `a global, 1024`.
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        use Value::{F32, F64, I32, I64};
+        match *self {
             Self::Memory => f.write_str("a zeroed memory"),
             Self::Table => f.write_str("a table of null entries"),
-            Self::Global(Some(Value::I32(value))) => write!(f, "a global, {value}"),
-            Self::Global(Some(Value::I64(value))) => write!(f, "a global, {value}"),
-            Self::Global(Some(Value::F32(bits))) => {
-                write!(f, "a global, {}", f32::from_bits(*bits))
-            }
-            Self::Global(Some(Value::F64(bits))) => {
-                write!(f, "a global, {}", f64::from_bits(*bits))
-            }
+            Self::Global(Some(I32(value))) => write!(f, "a global, {value}"),
+            Self::Global(Some(I64(value))) => write!(f, "a global, {value}"),
+            Self::Global(Some(F32(bits))) => write!(f, "a global, {}", f32::from_bits(bits)),
+            Self::Global(Some(F64(bits))) => write!(f, "a global, {}", f64::from_bits(bits)),
             Self::Global(_) => f.write_str("a global, null or zero"),
             Self::Tag => f.write_str("a tag"),
         }
@@ -169,7 +160,7 @@ pub(super) fn is_dynamic(wasm: &[u8]) -> Result<bool> {
 pub(super) fn fold(patch: &mut Patch<'_>, supplied: Vec<Constant>) -> Result<()> {
     let mut folder = Folder(Values::of(patch.original(), supplied)?);
     use SectionId::{Data, Element, Global, Table};
-    patch.reencode(&mut folder, &[Table, Global, Element, Data])
+    patch.sections.reencode(&mut folder, &[Table, Global, Element, Data])
 }
 
 impl Layout {

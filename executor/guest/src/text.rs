@@ -7,7 +7,6 @@ use std::ops::RangeInclusive;
 pub const NAME: usize = 80;
 
 /// A text with its [hostile](is_hostile) characters escaped.
-#[must_use]
 pub fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -17,7 +16,6 @@ pub fn harmless(text: &str) -> String {
 }
 
 /// A text as one [harmless] line: breaks of lines and tabulators are spaces.
-#[must_use]
 pub fn line(text: &str) -> String {
     harmless(&text.replace(['\n', '\r', '\t'], " "))
 }
@@ -25,7 +23,6 @@ pub fn line(text: &str) -> String {
 /// `true` if a character controls a terminal, changes the direction of writing, breaks a line, or
 /// cannot be seen: the categories Cc, Cf, Zl and Zp of Unicode, what it calls default ignorable
 /// (without the 16 selectors of a variant, which emoji have), and noncharacters, which XML forbids.
-#[must_use]
 pub fn is_hostile(c: char) -> bool {
     let is_hidden = || HIDDEN.iter().any(|range| range.contains(&c));
     c.is_control() || (!c.is_ascii() && is_hidden()) || u32::from(c) & 0xfffe == 0xfffe
@@ -61,7 +58,6 @@ const HIDDEN: [RangeInclusive<char>; 25] = [
 ];
 
 /// The first `most` characters of a text, and `…` if there are more.
-#[must_use]
 pub fn abridged(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -70,13 +66,11 @@ pub fn abridged(text: &str, most: usize) -> String {
 }
 
 /// A guest's name in a message: without control characters, and at most [`NAME`] characters.
-#[must_use]
 pub fn name(text: &str) -> String {
     harmless(&abridged(text, NAME))
 }
 
 /// A regular noun as it stands behind a count: `1 page`, `2 pages`.
-#[must_use]
 pub fn plural(noun: &str, count: impl TryInto<u64>) -> String {
     let is_one = matches!(count.try_into(), Ok(1));
     format!("{noun}{}", if is_one { "" } else { "s" })
@@ -115,7 +109,6 @@ pub fn similar<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<St
 
 /// Similar names as the end of a message; empty if there are none. Names of a guest are shown as
 /// by [`name`].
-#[must_use]
 pub fn near(candidates: &[String]) -> String {
     let names: Vec<String> = candidates.iter().map(|candidate| name(candidate)).collect();
     if names.is_empty() { String::new() } else { format!("; near: {}", names.join(", ")) }

@@ -1,9 +1,7 @@
 //! Host functions as a guest calls them.
 
-use crate::functions::{HostCall, HostFunction};
 use crate::host::HostState;
-use crate::outcome::{HostPanic, Trap, TrapKind};
-use crate::{Signature, Value};
+use crate::{HostCall, HostFunction, HostPanic, Signature, Trap, TrapKind, Value};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,11 +18,8 @@ pub trait HostCaller {
     /// Grows the memory; `false` if the runtime refuses.
     fn grow_memory(&mut self, pages: u32) -> bool;
 
-    /// Stops a guest whose time is over. A runtime that stops guests elsewhere does without.
-    ///
-    /// # Errors
-    ///
-    /// The trap of the deadline.
+    /// Stops a guest whose time is over. A runtime that stops guests elsewhere does without. The
+    /// error is the trap of the deadline.
     #[inline]
     fn check_time(&mut self) -> Result<(), Trap> {
         Ok(())
@@ -35,11 +30,7 @@ pub trait HostCaller {
 const INLINE: usize = 8;
 
 /// Calls a host function. `params` are values of its types, `give` gets each result with its place.
-/// No panic leaves it.
-///
-/// # Errors
-///
-/// The function's trap, or that of the guest's deadline.
+/// No panic leaves it. The error is the function's trap, or that of the guest's deadline.
 #[inline]
 pub fn answer(
     guest: &mut impl HostCaller,

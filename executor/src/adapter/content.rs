@@ -1,12 +1,10 @@
 //! The content of clean memories.
 
 use super::{LoadedGuest, mapping_in_words};
-use crate::config::EffectiveConfig;
-use crate::error::{Error, Result};
 use crate::guest::{GuestModule, ModuleInfo};
 use crate::memory::{InitialContent, MemoryTemplate, Region, ResetMethod};
 use crate::probe::mapping_kind;
-use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
+use crate::{EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy};
 use std::sync::Arc;
 
 /// Origin of a memory's content: strategies of one class share an artifact.
@@ -22,7 +20,6 @@ pub enum MemoryClass {
 
 impl MemoryClass {
     /// The class of a strategy on a runtime that takes Touchstone's memories.
-    #[must_use]
     pub const fn of(strategy: Strategy) -> Self {
         match (strategy.instance, strategy.memory) {
             (InstanceFrom::Reuse, _) => Self::Resettable,
@@ -32,7 +29,6 @@ impl MemoryClass {
     }
 
     /// Its name, as that of a [class of artifacts](crate::Engine::artifact_class).
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Segments => "segment-initialised memories",
@@ -52,11 +48,8 @@ pub struct CleanContent {
 
 impl CleanContent {
     /// The content for a strategy, taken from the module's bytes where they have it. Nothing is
-    /// known of memories that the runtime initialises.
-    ///
-    /// # Errors
-    ///
-    /// When a data segment does not fit, or there is no place for an image.
+    /// known of memories that the runtime initialises. Fails when a data segment does not fit, or
+    /// there is no place for an image.
     pub fn of(guest: &GuestModule, strategy: Strategy) -> Result<Self> {
         let unknown = Self::unknown(strategy);
         let own = MemoryClass::of(strategy) != MemoryClass::Segments;
@@ -68,15 +61,11 @@ impl CleanContent {
     }
 
     /// The content for a strategy, of which nothing is known before there is an instance.
-    #[must_use]
     pub fn unknown(strategy: Strategy) -> Self {
         Self { known: None, reset: strategy.memory.reset_method() }
     }
 
-    /// The same with a region mapped into each memory, if there is one.
-    ///
-    /// # Errors
-    ///
+    /// The same with a region mapped into each memory, if there is one. Fails with
     /// [`guest::Error::Unhostable`](crate::guest::Error) where the content is not known, or the
     /// region does not fit.
     pub fn sharing(self, guest: &GuestModule, region: Option<&Arc<Region>>) -> Result<Self> {
@@ -91,24 +80,18 @@ impl CleanContent {
     }
 
     /// The template that all memories share, where the module's bytes say it.
-    #[must_use]
     pub fn known(&self) -> Option<&MemoryTemplate> {
         self.known.as_ref()
     }
 
     /// How memories are reset.
-    #[must_use]
     pub fn reset(&self) -> ResetMethod {
         self.reset
     }
 
     /// Refuses the memory of a new instance, from `base` on, that is not mapped as the strategy's
     /// name says. A template that all instances share is probed with the module: this looks only
-    /// where the instance has one of its own.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::WrongMode`].
+    /// where the instance has one of its own. Fails with [`Error::WrongMode`].
     pub fn check(&self, guest: &LoadedGuest, own: &MemoryTemplate, base: usize) -> Result<()> {
         if let (None, Some(image)) = (&self.known, own.image()) {
             let seen = mapping_kind(base + image.start());
@@ -135,11 +118,8 @@ impl CleanContent {
             .with("reset", self.reset.to_string())
     }
 
-    /// The template for the memory of a new instance, whose start function has run.
-    ///
-    /// # Errors
-    ///
-    /// When the memory has another size than the module says, or there is no place for an image.
+    /// The template for the memory of a new instance, whose start function has run. Fails when the
+    /// memory has another size than the module says, or there is no place for an image.
     pub fn template(&self, engine: &'static str, memory: &[u8]) -> Result<MemoryTemplate> {
         let Some(template) = &self.known else {
             return Ok(MemoryTemplate::new(InitialContent::capture(memory), self.reset)?);

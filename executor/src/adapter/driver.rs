@@ -2,11 +2,9 @@
 //! reset in place.
 
 use super::live::{self, Live};
-use crate::call::CallOptions;
-use crate::contract::{CallState, ExportId, Exports, Instance};
-use crate::error::{Error, Result};
+use crate::contract::{CallState, Exports};
 use crate::memory::{Padded, ResetterMut, UsedOn};
-use crate::outcome::Outcome;
+use crate::{CallOptions, Error, ExportId, Instance, Outcome, Result};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -20,11 +18,8 @@ pub trait Disposable: Live + Send + Sized {
     /// Data that outlives an instance and serves the next one, such as buffers.
     type Kept: Send;
 
-    /// Makes a new instance. `kept` comes from the last instance, uncleaned.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot make an instance.
+    /// Makes a new instance. `kept` comes from the last instance, uncleaned. Fails when the runtime
+    /// cannot make an instance.
     fn new(shared: &Arc<Self::Shared>, kept: Option<Self::Kept>) -> Result<Self>;
 
     /// Drops the instance.
@@ -43,7 +38,6 @@ pub struct Fresh<L: Disposable> {
 
 impl<L: Disposable> Fresh<L> {
     /// The instance is made when the first call is prepared.
-    #[must_use]
     pub fn new(shared: &Arc<L::Shared>, exports: &Exports) -> Self {
         let (shared, exports) = (Arc::clone(shared), exports.clone());
         Self { used_on: UsedOn::default(), shared, exports, live: Padded(None), kept: None }
@@ -100,22 +94,15 @@ pub trait Resident: Send + Sized {
     /// The instance as the calling conventions see it.
     type Live: Live;
 
-    /// Makes a new, clean instance and saves what a reset needs.
-    ///
-    /// # Errors
-    ///
-    /// When the runtime cannot make an instance.
+    /// Makes a new, clean instance and saves what a reset needs. Fails when the runtime cannot make
+    /// an instance.
     fn new(shared: &Arc<Self::Shared>) -> Result<Self>;
 
     /// The instance.
     fn live(&mut self) -> &mut Self::Live;
 
-    /// Resets the instance in place. Returns `false` if something grew that cannot shrink;
-    /// the caller then replaces the instance.
-    ///
-    /// # Errors
-    ///
-    /// When the reset fails; the instance is then replaced too.
+    /// Resets the instance in place. Returns `false` if something grew that cannot shrink; the
+    /// caller then replaces the instance, as it does after an error.
     fn reset(&mut self) -> Result<bool>;
 
     /// Does something with the resetter of the memory, if it is one of Touchstone's.
@@ -127,11 +114,8 @@ pub trait Resident: Send + Sized {
         true
     }
 
-    /// Releases the resident memory of a clean instance.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the instance is then replaced.
+    /// Releases the resident memory of a clean instance. Fails when the kernel refuses; the
+    /// instance is then replaced.
     fn trim(&mut self) -> Result<()> {
         // SAFETY: the instance is clean, not running, and borrowed here alone.
         self.with_resetter(|mut resetter| unsafe { resetter.trim() }).transpose()?;
@@ -146,7 +130,6 @@ thread_local! {
 
 /// Instances that this thread has made to be reset in place: where calls make no more of
 /// them, all of these were reset.
-#[must_use]
 pub fn residents_made() -> u64 {
     MADE.get()
 }
@@ -165,11 +148,16 @@ pub struct Reused<R: Resident> {
 
 impl<R: Resident> Reused<R> {
     /// The instance is made when the first call is prepared.
-    #[must_use]
     pub fn new(shared: &Arc<R::Shared>, exports: &Exports) -> Self {
         let (shared, exports) = (Arc::clone(shared), exports.clone());
         let (used_on, state) = (UsedOn::default(), CallState::Idle);
         Self { used_on, shared, exports, resident: Padded(None), state }
+    }
+
+    /// The instance between `prepare` and `finish`.
+    fn live(&mut self) -> Option<&mut R::Live> {
+        let resident = self.resident.as_mut().filter(|_| self.state != CallState::Idle)?;
+        Some(resident.live())
     }
 }
 
@@ -248,16 +236,10 @@ impl<R: Resident> Instance for Reused<R> {
     }
 
     fn operators(&mut self) -> Option<u64> {
-        match self.state {
-            CallState::Idle => None,
-            _ => self.resident.as_mut()?.live().operators(),
-        }
+        self.live()?.operators()
     }
 
     fn memory(&mut self) -> Option<&[u8]> {
-        match self.state {
-            CallState::Idle => None,
-            _ => self.resident.as_mut()?.live().shown_memory(),
-        }
+        self.live()?.shown_memory()
     }
 }

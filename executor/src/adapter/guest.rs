@@ -1,37 +1,25 @@
 //! The part of a loaded module that is the same for every backend.
 
-use crate::config::Config;
 use crate::contract::Exports;
-use crate::error::{Error, Result};
-use crate::functions::{Functions, HostFunction, Imports};
 use crate::guest::{FunctionImport, GuestModule, ModuleInfo};
 use crate::host::HostState;
-use crate::strategy::Strategy;
-use crate::text;
+use crate::{Config, Error, Functions, HostFunction, Imports, Result, Strategy, text};
 use std::sync::Arc;
 
 /// A guest loaded under one strategy.
+#[allow(missing_docs, reason = "the names are those of the types")]
 pub struct LoadedGuest {
-    /// Name of the engine.
     pub engine: &'static str,
-    /// The guest.
     pub guest: GuestModule,
-    /// The strategy of its instances.
     pub strategy: Strategy,
-    /// Settings of its instances.
     pub config: Config,
-    /// Its exported functions.
     pub exports: Exports,
     /// A host function for each of its imports, in order.
     pub functions: Box<[Arc<HostFunction>]>,
 }
 
 impl LoadedGuest {
-    /// Keeps what the instances need.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::MissingImports`].
+    /// Keeps what the instances need. Fails with [`Error::MissingImports`].
     pub fn new(
         engine: &'static str,
         guest: &GuestModule,
@@ -45,23 +33,17 @@ impl LoadedGuest {
     }
 
     /// The description of the module.
-    #[must_use]
     pub fn info(&self) -> &ModuleInfo {
         self.guest.info()
     }
 
-    /// Name of the export behind a handle.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::FOREIGN_HANDLE`].
+    /// Name of the export behind a handle. Fails with [`Error::FOREIGN_HANDLE`].
     pub fn export_name(&self, index: u32) -> Result<&str> {
         let export = self.exports.get(index).ok_or(Error::FOREIGN_HANDLE)?;
         Ok(&export.name)
     }
 
     /// The host's side of a clean instance.
-    #[must_use]
     pub fn new_host(&self) -> HostState {
         HostState::new(self.info().heap_base, &self.config)
     }
@@ -69,11 +51,8 @@ impl LoadedGuest {
 
 /// Checks the imports of a module for an engine that cannot call host functions. `own` are names of
 /// [standard](Functions::standard) functions of the module `env` for which it has code of its own.
-///
-/// # Errors
-///
-/// [`Error::MissingImports`]. [`Error::Unsupported`] for an import that the configuration answers
-/// and the engine does not, or the other way round.
+/// Fails with [`Error::MissingImports`], or with [`Error::Unsupported`] for an import that the
+/// configuration answers and the engine does not, or the other way round.
 pub fn admit_imports(
     engine: &'static str,
     strategy: Strategy,

@@ -40,11 +40,8 @@ pub trait Live {
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState);
 
     /// Calls an export of Substrate's signature. The default is [`call_plain`](Self::call_plain),
-    /// for runtimes that have no faster way.
-    ///
-    /// # Errors
-    ///
-    /// The outer one is the host's failure, the inner one the guest's trap.
+    /// for runtimes that have no faster way. The outer error is the host's failure, the inner one
+    /// the guest's trap.
     fn call_substrate(
         &mut self,
         index: u32,
@@ -61,11 +58,8 @@ pub trait Live {
     }
 
     /// Calls an export with values, of which no reference is opaque. `results` has the right number
-    /// of entries, each of its type.
-    ///
-    /// # Errors
-    ///
-    /// The outer one is the host's failure, the inner one the guest's trap.
+    /// of entries, each of its type. The outer error is the host's failure, the inner one the
+    /// guest's trap.
     fn call_plain(
         &mut self,
         index: u32,
@@ -78,11 +72,7 @@ pub trait Live {
         EnforcedLimits::default()
     }
 
-    /// Begins a call with [limits](HostState::limits).
-    ///
-    /// # Errors
-    ///
-    /// When the runtime fails.
+    /// Begins a call with [limits](HostState::limits). Fails where the runtime does.
     fn begin_limits(&mut self) -> Result<()> {
         Ok(())
     }
@@ -171,11 +161,8 @@ fn with_options<L: Live>(
     by_convention(&mut *entered.0, exports, export, input, output)
 }
 
-/// The outcome of a call that returned or trapped.
-///
-/// # Errors
-///
-/// [`Error::HostPanicked`], if the trap stands for it.
+/// The outcome of a call that returned or trapped. Fails with [`Error::HostPanicked`], if the trap
+/// stands for it.
 pub fn outcome(ended: Result<(), Trap>) -> Result<Outcome> {
     match ended {
         Ok(()) => Ok(Outcome::Returned),
@@ -187,7 +174,6 @@ pub fn outcome(ended: Result<(), Trap>) -> Result<Outcome> {
     }
 }
 
-/// A call with options.
 struct Entered<'a, L: Live>(&'a mut L);
 
 impl<L: Live> Drop for Entered<'_, L> {

@@ -26,7 +26,6 @@ pub struct LoadedModule<S> {
 
 impl<S: Send + Sync + 'static> LoadedModule<S> {
     /// A module with a new instance for each call.
-    #[must_use]
     pub fn fresh<I>(guest: &LoadedGuest, shared: &Arc<S>, effective: EffectiveConfig) -> Self
     where
         I: Disposable<Shared = S> + 'static,
@@ -38,7 +37,6 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
     }
 
     /// A module with one instance, reset in place.
-    #[must_use]
     pub fn reused<I>(guest: &LoadedGuest, shared: &Arc<S>, effective: EffectiveConfig) -> Self
     where
         I: Resident<Shared = S> + 'static,
@@ -123,10 +121,7 @@ impl<S: Send + Sync + 'static> Module for LoadedModule<S> {
 /// Said where the kernel does not tell how a memory is mapped.
 pub const NO_ANSWER: &str = "not probed: /proc/self/maps has no answer";
 
-/// How a memory was seen to be mapped; `None` where the kernel does not tell.
-///
-/// # Errors
-///
+/// How a memory was seen to be mapped; `None` where the kernel does not tell. Fails with
 /// [`Error::WrongMode`] when it is not what the strategy's name says.
 pub fn mapping_in_words(
     engine: &'static str,

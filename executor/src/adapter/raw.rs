@@ -16,7 +16,6 @@ pub struct RawFrame {
 
 impl RawFrame {
     /// The frame of a call; `None` for a guest without memory or heap base.
-    #[must_use]
     pub fn of(guest: &GuestModule, call: &RawCall<'_>) -> Option<Self> {
         let heap_base = guest.info().heap_base.filter(|_| guest.info().memory.is_some())?;
         Some(Self {
@@ -28,7 +27,6 @@ impl RawFrame {
     }
 
     /// Header and input, each with its address.
-    #[must_use]
     pub fn parts(&self) -> [(u32, &[u8]); 2] {
         [(self.base, &self.header), (self.pointer(), &self.input)]
     }
@@ -44,13 +42,11 @@ impl RawFrame {
     }
 
     /// Address of the input.
-    #[must_use]
     pub fn pointer(&self) -> u32 {
         self.base + HEADER
     }
 
     /// Bytes of the input.
-    #[must_use]
     pub fn length(&self) -> u32 {
         self.input.len() as u32
     }
@@ -71,7 +67,6 @@ impl RawFrame {
 
 /// Address and length of an output, from the result of the export.
 #[inline]
-#[must_use]
 pub fn unpack(packed: u64) -> (usize, usize) {
     (packed as u32 as usize, (packed >> 32) as usize)
 }

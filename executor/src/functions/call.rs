@@ -1,13 +1,10 @@
 //! One call of a host function, as its code sees it.
 
 use super::{HostFunction, HostValues, State};
-use crate::Value;
 use crate::adapter::HostCaller;
-use crate::call::{Context, ContextKind};
 use crate::heap::HeapError;
 use crate::host::HostState;
-use crate::memory;
-use crate::outcome::Trap;
+use crate::{Context, ContextKind, Trap, Value, memory};
 use std::fmt;
 
 /// A guest's call of a host function: parameters and results, the guest's memory, the instance's
@@ -35,16 +32,12 @@ impl<'a> HostCall<'a> {
 
     /// The parameters.
     #[inline]
-    #[must_use]
     pub fn params(&self) -> &'a [Value] {
         self.params
     }
 
-    /// Sets the results, which are zeros and null references before.
-    ///
-    /// # Errors
-    ///
-    /// A trap if their number or types are not those of the function's signature.
+    /// Sets the results, which are zeros and null references before. A trap if their number or
+    /// types are not those of the function's signature.
     pub fn give(&mut self, results: &[Value]) -> Result<(), Trap> {
         if !self.function.signature().gives(results) {
             return Err(self.refuse(format!("its results have other types: {results:?}")));
@@ -70,10 +63,8 @@ impl<'a> HostCall<'a> {
 
     /// The guest's memory; empty if it has none. A [`Region`](crate::memory::Region) at its end is
     /// left out.
-    #[must_use]
     pub fn memory(&mut self) -> &mut [u8] {
-        let (memory, host) = self.guest.memory_and_host();
-        host.own(memory)
+        self.memory_and_host().0
     }
 
     /// Bytes of the guest's memory.
@@ -96,11 +87,8 @@ impl<'a> HostCall<'a> {
         self.bytes(pointer, length).map(|bytes| &*bytes)
     }
 
-    /// Copies bytes into the guest's memory.
-    ///
-    /// # Errors
-    ///
-    /// A trap, without any byte written, if they do not fit there.
+    /// Copies bytes into the guest's memory. A trap, without any byte written, if they do not fit
+    /// there.
     pub fn write(&mut self, pointer: u32, bytes: &[u8]) -> Result<(), Trap> {
         // A length beyond 32 bits fits no memory.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -109,11 +97,8 @@ impl<'a> HostCall<'a> {
     }
 
     /// Bytes of the guest's memory for a system call to write to, such as `read(2)`. Without this
-    /// preparation a write of the kernel's to a tracked page fails with `EFAULT` or ends early.
-    ///
-    /// # Errors
-    ///
-    /// A trap if they do not lie in the memory.
+    /// preparation a write of the kernel's to a tracked page fails with `EFAULT` or ends early. A
+    /// trap if they do not lie in the memory.
     pub fn writable(&mut self, pointer: u32, length: u32) -> Result<&mut [u8], Trap> {
         self.bytes(pointer, length).map(memory::writable)
     }
@@ -139,11 +124,8 @@ impl<'a> HostCall<'a> {
     }
 
     /// Allocates in the guest's memory by the host's allocator, which the conventions of Substrate
-    /// have. The memory grows as needed.
-    ///
-    /// # Errors
-    ///
-    /// A trap if the guest has no heap base, or the memory cannot grow.
+    /// have. The memory grows as needed. A trap if the guest has no heap base, or the memory cannot
+    /// grow.
     pub fn allocate(&mut self, size: u32) -> Result<u32, Trap> {
         loop {
             let (memory, host) = self.guest.memory_and_host();
@@ -155,22 +137,14 @@ impl<'a> HostCall<'a> {
         }
     }
 
-    /// Frees a block of [`allocate`](Self::allocate).
-    ///
-    /// # Errors
-    ///
-    /// A trap if the pointer is not in use.
+    /// Frees a block of [`allocate`](Self::allocate). A trap if the pointer is not in use.
     pub fn free(&mut self, pointer: u32) -> Result<(), Trap> {
         let (memory, host) = self.guest.memory_and_host();
         host.free(memory, pointer).map_err(|error| self.refuse(error))
     }
 
     /// Allocates a block with these bytes, and gives its packed place: the address in the low half,
-    /// the length in the high half.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`allocate`](Self::allocate).
+    /// the length in the high half. The errors are those of [`allocate`](Self::allocate).
     pub fn place(&mut self, bytes: &[u8]) -> Result<u64, Trap> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let pointer = self.allocate(length)?;
@@ -178,17 +152,12 @@ impl<'a> HostCall<'a> {
         Ok(u64::from(length) << 32 | u64::from(pointer))
     }
 
-    /// Bytes at a packed place.
-    ///
-    /// # Errors
-    ///
-    /// A trap if they do not lie in the memory.
+    /// Bytes at a packed place. A trap if they do not lie in the memory.
     pub fn at(&mut self, packed: u64) -> Result<&[u8], Trap> {
         self.read(packed as u32, (packed >> 32) as u32)
     }
 
     /// The input of the host's call, where its convention leaves it with the host.
-    #[must_use]
     pub fn input(&mut self) -> &[u8] {
         self.host().input_bytes()
     }
@@ -203,8 +172,7 @@ impl<'a> HostCall<'a> {
         &mut self,
         state: &State<T>,
     ) -> (&mut T, &mut [u8]) {
-        let (memory, host) = self.guest.memory_and_host();
-        let memory = host.own(memory);
+        let (memory, host) = self.memory_and_host();
         (host.states.get(state), memory)
     }
 
@@ -221,11 +189,8 @@ impl<'a> HostCall<'a> {
         context.ok_or_else(|| function.refuse(no_context::<T>()))
     }
 
-    /// Does something with a context that borrows other values.
-    ///
-    /// # Errors
-    ///
-    /// A trap if the call has no context, or one of another kind.
+    /// Does something with a context that borrows other values. A trap if the call has no context,
+    /// or one of another kind.
     pub fn with_context<K: ContextKind, T>(
         &mut self,
         work: impl FnOnce(&mut K::Value<'_>) -> T,
@@ -241,7 +206,6 @@ impl<'a> HostCall<'a> {
     }
 
     /// `true` if a message of this level, from 0 (error), is logged.
-    #[must_use]
     pub fn logs(&mut self, level: u32) -> bool {
         self.host().logs(level)
     }

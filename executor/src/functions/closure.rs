@@ -79,7 +79,22 @@ impl<T: HostValue> HostValues for T {
     }
 }
 
-macro_rules! host_values_of {
+/// A closure that is a host function: it takes the call and up to nine numbers, and gives
+/// [`HostValues`] or a trap.
+#[diagnostic::on_unimplemented(
+    message = "this closure is no host function",
+    note = "write `|call: &mut HostCall<'_>, a: i32| Ok(a)`, with the first type as it is here",
+    note = "numbers are i32, u32, i64, u64, f32, f64 and u128, for vectors"
+)]
+pub trait HostClosure<P, R>: Send + Sync + 'static {
+    /// Its type.
+    fn signature(&self) -> Signature;
+
+    /// Runs it. The error is the closure's trap.
+    fn run(&self, call: &mut HostCall<'_>) -> Result<(), Trap>;
+}
+
+macro_rules! tuples {
     ($($name:ident)*) => {
         #[allow(non_snake_case, unused_variables, unused_mut, clippy::unused_unit)]
         impl<$($name: HostValue),*> HostValues for ($($name,)*) {
@@ -99,45 +114,11 @@ macro_rules! host_values_of {
                 rest.next().is_none().then_some(taken)
             }
         }
-    };
-}
 
-host_values_of!();
-host_values_of!(A);
-host_values_of!(A B);
-host_values_of!(A B C);
-host_values_of!(A B C D);
-host_values_of!(A B C D E);
-host_values_of!(A B C D E F);
-host_values_of!(A B C D E F G);
-host_values_of!(A B C D E F G H);
-host_values_of!(A B C D E F G H I);
-
-/// A closure that is a host function: it takes the call and up to nine numbers, and gives
-/// [`HostValues`] or a trap.
-#[diagnostic::on_unimplemented(
-    message = "this closure is no host function",
-    note = "write `|call: &mut HostCall<'_>, a: i32| Ok(a)`, with the first type as it is here",
-    note = "numbers are i32, u32, i64, u64, f32, f64 and u128, for vectors"
-)]
-pub trait HostClosure<P, R>: Send + Sync + 'static {
-    /// Its type.
-    fn signature(&self) -> Signature;
-
-    /// Runs it.
-    ///
-    /// # Errors
-    ///
-    /// The closure's trap.
-    fn run(&self, call: &mut HostCall<'_>) -> Result<(), Trap>;
-}
-
-macro_rules! host_closures {
-    ($($name:ident)*) => {
         #[allow(non_snake_case)]
-        impl<F, R, $($name,)*> HostClosure<($($name,)*), R> for F
+        impl<Closure, R, $($name,)*> HostClosure<($($name,)*), R> for Closure
         where
-            F: Fn(&mut HostCall<'_>, $($name),*) -> Result<R, Trap> + Send + Sync + 'static,
+            Closure: Fn(&mut HostCall<'_>, $($name),*) -> Result<R, Trap> + Send + Sync + 'static,
             R: HostValues,
             $($name: HostValue,)*
         {
@@ -157,16 +138,16 @@ macro_rules! host_closures {
     };
 }
 
-host_closures!();
-host_closures!(A);
-host_closures!(A B);
-host_closures!(A B C);
-host_closures!(A B C D);
-host_closures!(A B C D E);
-host_closures!(A B C D E G);
-host_closures!(A B C D E G H);
-host_closures!(A B C D E G H I);
-host_closures!(A B C D E G H I J);
+tuples!();
+tuples!(A);
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);
+tuples!(A B C D E F G H I);
 
 impl HostCall<'_> {
     /// The error of a backend that passes other values than the import's.

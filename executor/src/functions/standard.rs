@@ -4,7 +4,6 @@ use super::{Functions, HostCall};
 use crate::host::first;
 use touchstone_guest::imports;
 
-/// The import module.
 const MODULE: &str = "env";
 
 /// | name | type | does |

@@ -32,7 +32,6 @@ impl<T> Clone for State<T> {
 
 impl<T: Clone + Send + Sync + 'static> State<T> {
     /// State with an initial value.
-    #[must_use]
     pub fn new(initial: T) -> Self {
         Self { initial: Arc::new(initial), _value: PhantomData }
     }

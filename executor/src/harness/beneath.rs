@@ -10,11 +10,8 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGIC
 /// How often a path is resolved again when a directory was moved meanwhile.
 const RETRIES: usize = 16;
 
-/// Opens a path beneath a folder.
-///
-/// # Errors
-///
-/// Those of the kernel: [`Errno::XDEV`] if the path leaves the folder.
+/// Opens a path beneath a folder. The errors are those of the kernel: [`Errno::XDEV`] if the path
+/// leaves the folder.
 pub fn open(folder: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
     for _ in 0..RETRIES {
@@ -26,12 +23,9 @@ pub fn open(folder: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {
     Err(Errno::AGAIN)
 }
 
-/// Opens a file or directory beneath a folder for reading, and names its kind. Other kinds of
-/// files (devices, pipes, sockets) are only found, because opening one can wait or have effects.
-///
-/// # Errors
-///
-/// Those of [`open`]; [`Errno::AGAIN`] if another file took the name meanwhile.
+/// Opens a file or directory beneath a folder for reading, and names its kind. Other kinds of files
+/// (devices, pipes, sockets) are only found, because opening one can wait or have effects. The
+/// errors are those of [`open`]; [`Errno::AGAIN`] if another file took the name meanwhile.
 pub fn read(folder: impl AsFd, path: &Path, link: OFlags) -> Result<(OwnedFd, FileType)> {
     let kind = |fd: &OwnedFd| fs::fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
     let found = open(&folder, path, OFlags::PATH | link)?;

@@ -1,30 +1,26 @@
 //! An engine without a runtime, for tests of a harness. It returns programmed answers and
 //! failures, and keeps a journal of the calls.
 
-use crate::abi::Abi;
 use crate::adapter::UNPREPARED;
-use crate::artifact::Artifact;
-use crate::call::{CallOptions, EnforcedLimits};
-use crate::config::{Config, EffectiveConfig};
-use crate::contract::{CallState, Engine, Execution, ExportId, Exports, Instance, Module};
-use crate::error::{Error, Result};
+use crate::call::EnforcedLimits;
+use crate::contract::{CallState, Exports};
 use crate::guest::GuestModule;
 use crate::measured::MeasuredEngine;
-use crate::outcome::{Outcome, Trap};
 use crate::pool::loaded;
-use crate::strategy::Strategy;
-use crate::support::Support;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::{
+    Abi, Artifact, CallOptions, Config, EffectiveConfig, Engine, Error, Execution, ExportId,
+    Instance, Module, Outcome, Result, Strategy, Support, Trap,
+};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A call of a mock.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "most names are those of the types")]
 pub struct MockCall<'a> {
-    /// Name of the export.
     pub export: &'a str,
-    /// The input.
     pub input: &'a [u8],
-    /// The strategy of the module.
     pub strategy: Strategy,
     /// Number of earlier calls of this instance, as a leaky instance would know.
     pub calls_before: u64,
@@ -64,12 +60,11 @@ impl MockState {
 
     /// Makes it clean again, but for what leaks.
     fn reset(&mut self, leak: Option<Leak>) {
-        let clean = Self::new();
-        if leak != Some(Leak::Memory) {
-            self.memory = clean.memory;
-        }
-        if leak != Some(Leak::Global) {
-            self.global = clean.global;
+        let Self { memory, global } = Self::new();
+        match leak {
+            Some(Leak::Memory) => self.global = global,
+            Some(Leak::Global) => self.memory = memory,
+            None => *self = Self { memory, global },
         }
     }
 
@@ -101,7 +96,6 @@ pub struct MockEngine {
 impl MockEngine {
     /// An engine that supports everything and returns its input. It claims to be
     /// native code, so that its speed is not checked.
-    #[must_use]
     pub fn new(id: &'static str) -> Self {
         Self {
             id,
@@ -160,14 +154,9 @@ impl MockEngine {
     }
 
     /// The journal: `compile`, `load pooling`, `instance`, `call f`.
-    #[must_use]
     pub fn journal(&self) -> Vec<String> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.journal.lock().clone()
     }
-}
-
-fn note(journal: &Mutex<Vec<String>>, entry: String) {
-    journal.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
 }
 
 impl Engine for MockEngine {
@@ -193,7 +182,7 @@ impl Engine for MockEngine {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
-        note(&self.journal, format!("compile {}", guest.name()));
+        self.journal.lock().push(format!("compile {}", guest.name()));
         Ok(Artifact::new(self, guest, strategy, config, ()).sized(guest.wasm().len()))
     }
 
@@ -205,7 +194,7 @@ impl Engine for MockEngine {
         config: &Config,
     ) -> Result<Box<dyn Module>> {
         artifact.open::<()>(self, guest, strategy, config)?;
-        note(&self.journal, format!("load {strategy}"));
+        self.journal.lock().push(format!("load {strategy}"));
         let module = MockModule { engine: self.clone(), strategy, exports: Exports::of(guest) };
         loaded(strategy, config, Box::new(module))
     }
@@ -225,7 +214,7 @@ impl Module for MockModule {
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        note(&self.engine.journal, "instance".to_owned());
+        self.engine.journal.lock().push("instance".to_owned());
         Ok(Box::new(MockInstance {
             engine: self.engine.clone(),
             strategy: self.strategy,

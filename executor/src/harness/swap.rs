@@ -10,7 +10,6 @@ use touchstone_memory::host_page;
 const SWAPPED: u64 = 1 << 62;
 
 /// Free swap space of the machine in bytes; 0 if it has none.
-#[must_use]
 pub fn swap_space() -> u64 {
     let read = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = read.lines().find_map(|line| line.strip_prefix("SwapFree:"));
@@ -19,11 +18,8 @@ pub fn swap_space() -> u64 {
 }
 
 /// Asks the kernel to swap out the whole pages of a memory (`MADV_PAGEOUT`). Their content stays.
-/// Returns the number of pages that are swapped out afterwards.
-///
-/// # Errors
-///
-/// When the kernel does not know the request, or does not show the page map.
+/// Returns the number of pages that are swapped out afterwards. Fails when the kernel does not know
+/// the request, or does not show the page map.
 pub fn swap_out(bytes: &[u8]) -> io::Result<usize> {
     let page = host_page();
     let start = bytes.as_ptr().addr().next_multiple_of(page);

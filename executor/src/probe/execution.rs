@@ -4,26 +4,18 @@
 //! WebAssembly compilers, single-pass ones included, is nearly as fast as the host's code. An
 //! interpreter needs several instructions for each one of the guest's.
 //!
-//! The position of the stack within its page can slow compiled code as much as an interpreter,
-//! for the whole life of a process. A first comparison that contradicts the claim is therefore
+//! The position of the stack within its page can slow compiled code as much as an interpreter, for
+//! the whole life of a process. A first comparison that contradicts the claim is therefore
 //! repeated: on modules that are compiled and loaded again, at other stack positions, and on
-//! another thread. Memory that becomes executable with a module is evidence against an
-//! interpreter.
+//! another thread. Memory that becomes executable with a module is evidence against an interpreter.
 
-use super::executable::ExecutableMap;
+use super::ExecutableMap;
 use super::kernel::{EXPORT, PACKED, ROUNDS, guest, native};
 use super::look::{Kernel, Look, Search};
-use crate::abi::Abi;
-use crate::config::Config;
-use crate::contract::{Engine, Execution, ExportId, Instance, Module};
-use crate::error::{Error, Result};
 use crate::guest::GuestModule;
-use crate::outcome::Outcome;
-use crate::strategy::Strategy;
-use crate::support::Support;
+use crate::{Abi, Config, Engine, Error, Execution, ExportId, Module, Outcome, Result, Strategy};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Calls of each side in one look. The fastest count: whatever else the machine
@@ -68,25 +60,21 @@ fn frame<const BYTES: usize>(run: &mut dyn FnMut()) {
 /// compares the speed with the engine's [claim](Engine::execution). `None` if the engine runs
 /// only known guests, as native code does, or does not support the strategy.
 ///
-/// The first comparison that confirms the claim ends the search.
-///
-/// # Errors
-///
-/// [`Error::WrongMode`] when no comparison confirms the claim; errors of loading and calling, and
-/// a wrong result.
+/// The first comparison that confirms the claim ends the search. Fails with [`Error::WrongMode`]
+/// when none does, with errors of loading and calling, and for a wrong result.
 pub fn check_execution(
     engine: &dyn Engine,
     strategy: Strategy,
     config: &Config,
 ) -> Result<Option<Kernel>> {
-    let guest = first_guest()?;
-    let unknown = matches!(engine.support_for(strategy, guest), Support::Unsupported { .. });
-    if unknown || engine.execution() == Execution::Native {
+    let first = guest(0)?;
+    let is_known = engine.support_for(strategy, &first).is_supported();
+    if !is_known || engine.execution() == Execution::Native {
         return Ok(None);
     }
     let subject = Subject { engine, strategy, config };
     let mut search = Search::new(engine.execution());
-    let times_native = subject.load(guest)?.look()?;
+    let times_native = subject.load(&first)?.look()?;
     let first = Look { reloads: 0, stack: 0, other_thread: false, executable: None, times_native };
     if let Some(kernel) = search.add(first) {
         return Ok(Some(kernel));
@@ -102,14 +90,6 @@ pub fn check_execution(
     Err(Error::WrongMode { engine: engine.id(), strategy, reason: search.reason() })
 }
 
-/// The guest of the first look, made once.
-fn first_guest() -> Result<&'static GuestModule> {
-    static GUEST: OnceLock<Result<GuestModule>> = OnceLock::new();
-    let made = GUEST.get_or_init(|| guest(0));
-    made.as_ref().map_err(|error| Error::runtime("probe", "make the kernel")(error.to_string()))
-}
-
-/// The subject of the probe.
 struct Subject<'a> {
     engine: &'a dyn Engine,
     strategy: Strategy,
@@ -171,7 +151,6 @@ fn on_another_thread<T: Send>(run: impl FnOnce() -> Result<T> + Send) -> Result<
     })
 }
 
-/// The loaded kernel.
 struct Loaded {
     engine: &'static str,
     module: Box<dyn Module>,
@@ -181,7 +160,25 @@ struct Loaded {
 impl Loaded {
     /// The guest's time over the host's, on a new instance.
     fn look(&self) -> Result<f64> {
-        times_native(self.engine, &mut *self.module.new_instance()?, self.export)
+        let mut instance = self.module.new_instance()?;
+        let mut fastest = [Duration::MAX; 2];
+        let mut output = Vec::new();
+        for _ in 0..CALLS {
+            let started = Instant::now();
+            let expected = native(black_box(ROUNDS));
+            fastest[0] = fastest[0].min(started.elapsed());
+            instance.prepare()?;
+            let started = Instant::now();
+            let outcome = instance.invoke(self.export, &ROUNDS.to_le_bytes(), &mut output, None)?;
+            fastest[1] = fastest[1].min(started.elapsed());
+            instance.finish()?;
+            if outcome != Outcome::Returned || output != expected.to_le_bytes() {
+                let reason = format!("{outcome:?} with {output:?}, {expected} was expected");
+                return Err(Error::runtime(self.engine, "run the compute kernel")(reason));
+            }
+        }
+        let native = fastest[0].max(Duration::from_nanos(1));
+        Ok(fastest[1].as_secs_f64() / native.as_secs_f64())
     }
 
     /// The same with the stack pointer moved.
@@ -190,31 +187,6 @@ impl Loaded {
         frame(&mut || seen = self.look());
         seen
     }
-}
-
-fn times_native(
-    engine: &'static str,
-    instance: &mut dyn Instance,
-    export: ExportId,
-) -> Result<f64> {
-    let mut fastest = [Duration::MAX; 2];
-    let mut output = Vec::new();
-    for _ in 0..CALLS {
-        let started = Instant::now();
-        let expected = native(black_box(ROUNDS));
-        fastest[0] = fastest[0].min(started.elapsed());
-        instance.prepare()?;
-        let started = Instant::now();
-        let outcome = instance.invoke(export, &ROUNDS.to_le_bytes(), &mut output, None)?;
-        fastest[1] = fastest[1].min(started.elapsed());
-        instance.finish()?;
-        if outcome != Outcome::Returned || output != expected.to_le_bytes() {
-            let reason = format!("{outcome:?} with {output:?}, {expected} was expected");
-            return Err(Error::runtime(engine, "run the compute kernel")(reason));
-        }
-    }
-    let native = fastest[0].max(Duration::from_nanos(1));
-    Ok(fastest[1].as_secs_f64() / native.as_secs_f64())
 }
 
 #[cfg(test)]
@@ -254,7 +226,7 @@ mod tests {
     fn an_interpreter_is_recognised_at_the_first_look() {
         let mock = mock(Execution::Interpreted).answering(|call| answer(call, SLOW));
         let seen = check(&mock).unwrap();
-        assert_eq!((seen.execution(), seen.earlier().len()), (Execution::Interpreted, 0));
+        assert_eq!((seen.execution(), seen.earlier.len()), (Execution::Interpreted, 0));
         assert_eq!(loads(&mock), 1);
     }
 
@@ -289,9 +261,9 @@ mod tests {
         });
         let seen = check(&mock).unwrap();
         assert_eq!(seen.execution(), Execution::Compiled);
-        assert_eq!(seen.earlier().len(), 1);
-        assert_eq!(seen.earlier()[0].execution(), Execution::Interpreted);
-        assert_eq!((seen.last().reloads, loads(&mock)), (1, 2));
+        assert_eq!(seen.earlier.len(), 1);
+        assert_eq!(seen.earlier[0].execution(), Execution::Interpreted);
+        assert_eq!((seen.last.reloads, loads(&mock)), (1, 2));
     }
 
     #[test]
@@ -301,7 +273,7 @@ mod tests {
         let mock = mock(Execution::Compiled).answering(move |call| {
             answer(call, if std::thread::current().id() == here { SLOW } else { 1 })
         });
-        assert!(check(&mock).unwrap().last().other_thread);
+        assert!(check(&mock).unwrap().last.other_thread);
     }
 
     #[test]

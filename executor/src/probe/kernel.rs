@@ -1,14 +1,13 @@
 //! The compute kernel: one loop as the host's own code and as a guest.
 
 use crate::error::{Error, Result};
-use crate::guest::{GuestModule, HeapPages, Patch};
+use crate::guest::{GuestModule, HeapPages, MemoryLimits, Patch};
 use wasm_encoder::{
-    BlockType, ConstExpr, ExportKind, Function, GlobalSection, GlobalType, MemArg, MemorySection,
-    MemoryType, SectionId, ValType,
+    BlockType, ConstExpr, ExportKind, Function, GlobalSection, GlobalType, MemArg, SectionId,
+    ValType,
 };
 
-/// Rounds of the loop in one call: a tenth of a millisecond or less of
-/// compiled code.
+/// Rounds of the loop in one call: a tenth of a millisecond or less of compiled code.
 pub(super) const ROUNDS: i32 = 50_000;
 /// The export that takes the rounds and returns the result.
 pub(super) const EXPORT: &str = "kernel";
@@ -54,16 +53,7 @@ pub(super) fn guest(stores: usize) -> Result<GuestModule> {
 fn encode(stores: usize) -> Result<Vec<u8>> {
     const I32: ValType = ValType::I32;
     let mut patch = Patch::of(b"\0asm\x01\0\0\0")?;
-    let mut memories = MemorySection::new();
-    let (maximum, page_size_log2) = (None, None);
-    memories.memory(MemoryType {
-        minimum: 1,
-        maximum,
-        memory64: false,
-        shared: false,
-        page_size_log2,
-    });
-    patch.append(SectionId::Memory, &memories);
+    patch.set_memory(MemoryLimits { minimum: 1, maximum: None })?;
     let mut globals = GlobalSection::new();
     let heap_base = GlobalType { val_type: I32, mutable: false, shared: false };
     globals.global(heap_base, &ConstExpr::i32_const(HEAP_BASE));

@@ -30,7 +30,6 @@ pub struct Look {
 
 impl Look {
     /// The execution that this speed indicates.
-    #[must_use]
     pub fn execution(&self) -> Execution {
         if self.times_native >= INTERPRETED_FROM {
             Execution::Interpreted
@@ -58,25 +57,14 @@ impl fmt::Display for Look {
 /// All comparisons of the kernel; the last one decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    last: Look,
-    earlier: Vec<Look>,
+    /// The look that agrees with the engine's claim.
+    pub last: Look,
+    /// The looks before it, in order; none of them agrees with the claim.
+    pub earlier: Vec<Look>,
 }
 
 impl Kernel {
-    /// The look that agrees with the engine's claim.
-    #[must_use]
-    pub fn last(&self) -> &Look {
-        &self.last
-    }
-
-    /// The looks before it, in order; none of them agrees with the claim.
-    #[must_use]
-    pub fn earlier(&self) -> &[Look] {
-        &self.earlier
-    }
-
     /// How the guest is executed.
-    #[must_use]
     pub fn execution(&self) -> Execution {
         self.last.execution()
     }
@@ -192,7 +180,7 @@ mod tests {
         assert_eq!(search.add(look(1, Some(8192), 7.9)), None);
         let kernel = search.add(look(2, Some(8192), 1.7)).unwrap();
         assert_eq!(kernel.execution(), Execution::Compiled);
-        assert_eq!(kernel.earlier().len(), 2);
+        assert_eq!(kernel.earlier.len(), 2);
         let text = kernel.to_string();
         assert!(
             text.contains("as compiled code does; looks before that contradicted it: 2"),

@@ -1,12 +1,10 @@
 //! The host functions over a memory, without an engine.
 
 use super::{Storage, StorageError, functions};
-use crate::HostPanic;
 use crate::guest::WASM_PAGE;
 use crate::host::HostState;
-use crate::outcome::TrapKind;
 use crate::test_support::{FakeGuest, refusal};
-use crate::{Config, Functions, Trap};
+use crate::{Config, Functions, HostPanic, Trap, TrapKind};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -1,18 +1,15 @@
 //! The functions themselves.
 
-use super::Settings;
-use super::errno::{Answer, Errno};
 use super::files::Open;
-use super::function::Function;
-use super::guest::{Buffer, Guest, offset};
+use super::guest::{Answer, Buffer, Errno, Guest, offset};
 use super::poll::poll;
 use super::stat::{WRITE, write_entries, write_stat};
 use super::state::{Descriptor, STEP, State};
 use super::streams::Streams;
-use crate::Value;
-use crate::functions::{self, HostCall};
+use super::{MODULE, Settings};
+use crate::ValueType::{I32, I64};
 use crate::host::HostState;
-use crate::outcome::{Trap, TrapKind};
+use crate::{Functions, HostCall, Signature, Trap, TrapKind, Value, ValueType, functions};
 use std::sync::LazyLock;
 
 /// Name of the directory that is handed in.
@@ -28,12 +25,74 @@ const DIRECTORY: u32 = 2;
 const EXCLUSIVE: u32 = 4;
 const TRUNCATE: u32 = 8;
 
-/// Answers a call with its error code, 0 for success.
-///
-/// # Errors
-///
-/// `proc_exit` ends the guest.
-pub(super) fn answer(call: &mut HostCall<'_>, function: Function) -> Result<(), Trap> {
+/// The functions that return, each with the types of its parameters. The result is an error code, 0
+/// for success.
+pub(super) const FUNCTIONS: &[(&str, &[ValueType], Run)] = &[
+    ("args_get", &[I32, I32], |call| call.texts(|settings| settings.arguments.clone())),
+    ("args_sizes_get", &[I32, I32], |call| call.sizes(|settings| settings.arguments.clone())),
+    ("clock_res_get", &[I32, I32], |call| call.clock_step()),
+    ("clock_time_get", &[I32, I64, I32], |call| call.clock_time()),
+    ("environ_get", &[I32, I32], |call| call.texts(variables)),
+    ("environ_sizes_get", &[I32, I32], |call| call.sizes(variables)),
+    ("fd_advise", &[I32, I64, I64, I32], |call| call.nothing()),
+    ("fd_allocate", &[I32, I64, I64], |call| call.refuse(0, Errno::ReadOnly)),
+    ("fd_close", &[I32], |call| call.state.close(call.fd())),
+    ("fd_datasync", &[I32], |call| call.nothing()),
+    ("fd_fdstat_get", &[I32, I32], |call| call.status()),
+    ("fd_fdstat_set_flags", &[I32, I32], |call| call.refuse(0, Errno::NotSupported)),
+    ("fd_fdstat_set_rights", &[I32, I64, I64], |call| call.refuse(0, Errno::NotSupported)),
+    ("fd_filestat_get", &[I32, I32], |call| call.file_status()),
+    ("fd_filestat_set_size", &[I32, I64], |call| call.refuse(0, Errno::ReadOnly)),
+    ("fd_filestat_set_times", &[I32, I64, I64, I32], |call| call.refuse(0, Errno::ReadOnly)),
+    ("fd_pread", &[I32, I32, I32, I64, I32], |call| call.read_at()),
+    ("fd_prestat_dir_name", &[I32, I32, I32], |call| call.preopened_name()),
+    ("fd_prestat_get", &[I32, I32], |call| call.preopened()),
+    ("fd_pwrite", &[I32, I32, I32, I64, I32], |call| call.write_at()),
+    ("fd_read", &[I32, I32, I32, I32], |call| call.read()),
+    ("fd_readdir", &[I32, I32, I32, I64, I32], |call| call.entries()),
+    ("fd_renumber", &[I32, I32], |call| call.state.renumber(call.fd(), call.narrow(1))),
+    ("fd_seek", &[I32, I64, I32, I32], |call| call.seek()),
+    ("fd_sync", &[I32], |call| call.nothing()),
+    ("fd_tell", &[I32, I32], |call| call.tell()),
+    ("fd_write", &[I32, I32, I32, I32], |call| call.write()),
+    ("path_create_directory", &[I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
+    ("path_filestat_get", &[I32, I32, I32, I32, I32], |call| call.path_status()),
+    ("path_filestat_set_times", &[I32, I32, I32, I32, I64, I64, I32], |call| {
+        call.refuse(0, Errno::ReadOnly)
+    }),
+    ("path_link", &[I32, I32, I32, I32, I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
+    ("path_open", &[I32, I32, I32, I32, I32, I64, I64, I32, I32], |call| call.open()),
+    ("path_readlink", &[I32, I32, I32, I32, I32, I32], |call| call.read_link()),
+    ("path_remove_directory", &[I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
+    ("path_rename", &[I32, I32, I32, I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
+    ("path_symlink", &[I32, I32, I32, I32, I32], |call| call.refuse(2, Errno::ReadOnly)),
+    ("path_unlink_file", &[I32, I32, I32], |call| call.refuse(0, Errno::ReadOnly)),
+    ("poll_oneoff", &[I32, I32, I32, I32], |call| call.poll()),
+    ("proc_raise", &[I32], |_| Err(Errno::NoSystemCall)),
+    ("random_get", &[I32, I32], |call| call.random()),
+    ("sched_yield", &[], |_| Ok(())),
+    ("sock_accept", &[I32, I32, I32], |call| call.refuse(0, Errno::NotSocket)),
+    ("sock_recv", &[I32, I32, I32, I32, I32, I32], |call| call.refuse(0, Errno::NotSocket)),
+    ("sock_send", &[I32, I32, I32, I32, I32], |call| call.refuse(0, Errno::NotSocket)),
+    ("sock_shutdown", &[I32, I32], |call| call.refuse(0, Errno::NotSocket)),
+];
+
+type Run = fn(&mut Call<'_>) -> Answer<()>;
+
+/// The functions of WASI preview 1, of the import module `wasi_snapshot_preview1`.
+pub fn functions() -> Functions {
+    let mut functions = Functions::none();
+    for (name, params, run) in FUNCTIONS {
+        functions.add(MODULE, name, Signature::new(params, &[I32]), |call| answer(call, *run));
+    }
+    functions.wrap(MODULE, "proc_exit", |call: &mut HostCall<'_>, code: i32| -> Result<(), Trap> {
+        call.host().streams().end();
+        Err(TrapKind::Exit { code }.into())
+    });
+    functions
+}
+
+fn answer(call: &mut HostCall<'_>, run: Run) -> Result<(), Trap> {
     let mut parameters = Parameters::default();
     for (place, value) in parameters.iter_mut().zip(call.params()) {
         *place = match *value {
@@ -43,20 +102,15 @@ pub(super) fn answer(call: &mut HostCall<'_>, function: Function) -> Result<(), 
         };
     }
     let (memory, host) = call.memory_and_host();
-    if function == Function::ProcExit {
-        host.streams().end();
-        return Err(TrapKind::Exit { code: parameters[0] as i32 }.into());
-    }
     host.streams();
     let HostState { states, streams, settings, input, .. } = host;
     let Some(streams) = streams else { return Ok(()) };
     let nothing = Settings::default();
     let settings = settings.as_deref().unwrap_or(&nothing);
     let state = states.get(&STATE).get_or_insert_with(|| State::new(settings));
-    let parameters = &parameters;
     let guest = Guest(memory);
-    let mut running = Call { state, streams, settings, input, guest, parameters };
-    let errno = running.run(function).map_or_else(|errno| errno as i32, |()| 0);
+    let mut running = Call { state, streams, settings, input, guest, parameters: &parameters };
+    let errno = run(&mut running).map_or_else(|errno| errno as i32, |()| 0);
     call.give(&[Value::I32(errno)])
 }
 
@@ -67,8 +121,7 @@ static STATE: LazyLock<functions::State<Option<State>>> =
 /// Parameters of a call, zero-extended, in order; unused places are zero.
 type Parameters = [u64; 9];
 
-/// One call of a function.
-struct Call<'a> {
+pub(super) struct Call<'a> {
     state: &'a mut State,
     streams: &'a mut Streams,
     settings: &'a Settings,
@@ -93,109 +146,102 @@ impl Call<'_> {
         (self.narrow(index), self.narrow(index + 1))
     }
 
-    fn run(&mut self, function: Function) -> Answer<()> {
-        use Function::*;
-        let fd = self.narrow(0);
-        match function {
-            ArgsGet => self.texts(|settings| settings.arguments.clone()),
-            ArgsSizesGet => self.sizes(|settings| settings.arguments.clone()),
-            EnvironGet => self.texts(variables),
-            EnvironSizesGet => self.sizes(variables),
-            ClockResGet => {
-                self.state.now(self.narrow(0))?;
-                self.guest.write_u64(self.narrow(1), STEP)
-            }
-            ClockTimeGet => {
-                let time = self.state.clock(self.narrow(0))?;
-                self.guest.write_u64(self.narrow(2), time)
-            }
-            RandomGet => {
-                let place = self.buffer(0);
-                let place = self.guest.bytes_mut(place)?;
-                self.state.fill_random(place);
-                Ok(())
-            }
-            SchedYield => Ok(()),
-            PollOneoff => {
-                let (from, to, count) = (self.narrow(0), self.narrow(1), self.narrow(2));
-                let ready = poll(self.state, &mut self.guest, from, to, count)?;
-                self.guest.write_u32(self.narrow(3), ready)
-            }
-            FdClose => self.state.close(fd),
-            FdRenumber => self.state.renumber(fd, self.narrow(1)),
-            FdFdstatGet => {
-                let pointer = self.narrow(1);
-                self.state.descriptor(fd)?.write_status(&mut self.guest, pointer)
-            }
-            FdFilestatGet => {
-                let pointer = self.narrow(1);
-                self.state.descriptor(fd)?.write_file_status(&mut self.guest, pointer)
-            }
-            FdPrestatGet => {
-                self.preopened(fd)?;
-                let mut record = [0; 8];
-                record[4] = ROOT.len() as u8;
-                self.guest.write(self.narrow(1), &record)
-            }
-            FdPrestatDirName => {
-                self.preopened(fd)?;
-                let (pointer, length) = self.buffer(1);
-                if (length as usize) < ROOT.len() {
-                    return Err(Errno::NameTooLong);
-                }
-                self.guest.write(pointer, ROOT)
-            }
-            FdRead => self.read(fd),
-            FdPread => self.read_at(fd),
-            FdSeek => self.seek(fd),
-            FdTell => {
-                let at = *self.state.open(fd, Errno::NotSeekable)?.offset()?;
-                self.guest.write_u64(self.narrow(1), at)
-            }
-            FdWrite => self.write(fd),
-            FdReaddir => {
-                let (place, cookie) = (self.buffer(1), self.wide(3));
-                let open = self.state.open(fd, Errno::NotDirectory)?;
-                let written = write_entries(&mut self.guest, open, place, cookie)?;
-                self.guest.write_u32(self.narrow(4), written)
-            }
-            PathOpen => self.open(fd),
-            PathFilestatGet => {
-                let follow = self.narrow(1) & 1 != 0;
-                let path = self.guest.path(self.buffer(2))?;
-                let open = self.state.open(fd, Errno::NotDirectory)?;
-                let (stat, to) = (open.stat_beneath(path, follow)?, self.narrow(4));
-                write_stat(&mut self.guest, to, &stat)
-            }
-            PathReadlink => self.read_link(fd),
-            // Nothing was written that is not where it belongs.
-            FdSync | FdDatasync | FdAdvise => self.state.descriptor(fd).map(drop),
-            FdFdstatSetFlags | FdFdstatSetRights => self.refuse(fd, Errno::NotSupported),
-            FdPwrite => match self.state.descriptor(fd)? {
-                Descriptor::Open(_) => Err(Errno::BadFile),
-                _ => Err(Errno::NotSeekable),
-            },
-            FdAllocate | FdFilestatSetSize | FdFilestatSetTimes | PathCreateDirectory
-            | PathFilestatSetTimes | PathRemoveDirectory | PathRename | PathUnlinkFile
-            | PathLink => self.refuse(fd, Errno::ReadOnly),
-            PathSymlink => self.refuse(self.narrow(2), Errno::ReadOnly),
-            SockAccept | SockRecv | SockSend | SockShutdown => self.refuse(fd, Errno::NotSocket),
-            // The latter never comes here.
-            ProcRaise | ProcExit => Err(Errno::NoSystemCall),
+    /// The descriptor that most functions begin with.
+    fn fd(&self) -> u32 {
+        self.narrow(0)
+    }
+
+    fn clock_step(&mut self) -> Answer<()> {
+        self.state.now(self.narrow(0))?;
+        self.guest.write_u64(self.narrow(1), STEP)
+    }
+
+    fn clock_time(&mut self) -> Answer<()> {
+        let time = self.state.clock(self.narrow(0))?;
+        self.guest.write_u64(self.narrow(2), time)
+    }
+
+    fn random(&mut self) -> Answer<()> {
+        let place = self.buffer(0);
+        self.state.fill_random(self.guest.bytes_mut(place)?);
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Answer<()> {
+        let (from, to, count) = (self.narrow(0), self.narrow(1), self.narrow(2));
+        let ready = poll(self.state, &mut self.guest, from, to, count)?;
+        self.guest.write_u32(self.narrow(3), ready)
+    }
+
+    fn status(&mut self) -> Answer<()> {
+        let pointer = self.narrow(1);
+        self.state.descriptor(self.fd())?.write_status(&mut self.guest, pointer)
+    }
+
+    fn file_status(&mut self) -> Answer<()> {
+        let pointer = self.narrow(1);
+        self.state.descriptor(self.fd())?.write_file_status(&mut self.guest, pointer)
+    }
+
+    fn path_status(&mut self) -> Answer<()> {
+        let follow = self.narrow(1) & 1 != 0;
+        let path = self.guest.path(self.buffer(2))?;
+        let open = self.state.open(self.fd(), Errno::NotDirectory)?;
+        let (stat, to) = (open.stat_beneath(path, follow)?, self.narrow(4));
+        write_stat(&mut self.guest, to, &stat)
+    }
+
+    fn preopened(&mut self) -> Answer<()> {
+        self.check_preopened()?;
+        let mut record = [0; 8];
+        record[4] = ROOT.len() as u8;
+        self.guest.write(self.narrow(1), &record)
+    }
+
+    fn preopened_name(&mut self) -> Answer<()> {
+        self.check_preopened()?;
+        let (pointer, length) = self.buffer(1);
+        if (length as usize) < ROOT.len() {
+            return Err(Errno::NameTooLong);
         }
+        self.guest.write(pointer, ROOT)
     }
 
-    /// Refuses what is done to an open descriptor.
-    fn refuse(&mut self, fd: u32, errno: Errno) -> Answer<()> {
-        self.state.descriptor(fd)?;
-        Err(errno)
-    }
-
-    fn preopened(&mut self, fd: u32) -> Answer<()> {
-        match self.state.descriptor(fd)? {
+    fn check_preopened(&mut self) -> Answer<()> {
+        match self.state.descriptor(self.fd())? {
             Descriptor::Open(open) if open.is_preopened() => Ok(()),
             _ => Err(Errno::BadFile),
         }
+    }
+
+    fn tell(&mut self) -> Answer<()> {
+        let at = *self.state.open(self.fd(), Errno::NotSeekable)?.offset()?;
+        self.guest.write_u64(self.narrow(1), at)
+    }
+
+    fn entries(&mut self) -> Answer<()> {
+        let (place, cookie) = (self.buffer(1), self.wide(3));
+        let open = self.state.open(self.fd(), Errno::NotDirectory)?;
+        let written = write_entries(&mut self.guest, open, place, cookie)?;
+        self.guest.write_u32(self.narrow(4), written)
+    }
+
+    /// Nothing was written that is not where it belongs.
+    fn nothing(&mut self) -> Answer<()> {
+        self.state.descriptor(self.fd()).map(drop)
+    }
+
+    fn write_at(&mut self) -> Answer<()> {
+        match self.state.descriptor(self.fd())? {
+            Descriptor::Open(_) => Err(Errno::BadFile),
+            _ => Err(Errno::NotSeekable),
+        }
+    }
+
+    /// Refuses what is done to an open descriptor, which is this parameter.
+    fn refuse(&mut self, index: usize, errno: Errno) -> Answer<()> {
+        self.state.descriptor(self.narrow(index))?;
+        Err(errno)
     }
 
     /// Writes texts, each ended by a zero, and an array of their addresses.
@@ -220,9 +266,9 @@ impl Call<'_> {
         self.guest.write_u32(self.narrow(1), narrow(bytes)?)
     }
 
-    fn read(&mut self, fd: u32) -> Answer<()> {
+    fn read(&mut self) -> Answer<()> {
         let buffers = self.guest.buffers(self.narrow(1), self.narrow(2))?;
-        let read = match self.state.descriptor(fd)? {
+        let read = match self.state.descriptor(self.fd())? {
             Descriptor::Input => self.read_input(&buffers)?,
             Descriptor::Open(open) => {
                 let start = *open.offset()?;
@@ -248,17 +294,17 @@ impl Call<'_> {
         Ok(read)
     }
 
-    fn read_at(&mut self, fd: u32) -> Answer<()> {
+    fn read_at(&mut self) -> Answer<()> {
         let buffers = self.guest.buffers(self.narrow(1), self.narrow(2))?;
         let start = self.wide(3);
-        let open = self.state.open(fd, Errno::NotSeekable)?;
+        let open = self.state.open(self.fd(), Errno::NotSeekable)?;
         let read = fill(&mut self.guest, open, &buffers, start)?;
         self.guest.write_u32(self.narrow(4), read)
     }
 
-    fn seek(&mut self, fd: u32) -> Answer<()> {
+    fn seek(&mut self) -> Answer<()> {
         let (distance, whence) = (self.wide(1) as i64, self.narrow(2));
-        let open = self.state.open(fd, Errno::NotSeekable)?;
+        let open = self.state.open(self.fd(), Errno::NotSeekable)?;
         let start = match whence {
             0 => 0,
             1 => *open.offset()?,
@@ -270,8 +316,8 @@ impl Call<'_> {
         self.guest.write_u64(self.narrow(3), at)
     }
 
-    fn write(&mut self, fd: u32) -> Answer<()> {
-        let is_output = match self.state.descriptor(fd)? {
+    fn write(&mut self) -> Answer<()> {
+        let is_output = match self.state.descriptor(self.fd())? {
             Descriptor::Output => true,
             Descriptor::Error => false,
             Descriptor::Input | Descriptor::Open(_) => return Err(Errno::BadFile),
@@ -297,13 +343,13 @@ impl Call<'_> {
         self.guest.write_u32(self.narrow(3), written)
     }
 
-    fn open(&mut self, fd: u32) -> Answer<()> {
+    fn open(&mut self) -> Answer<()> {
         let (flags, how) = (self.narrow(1), self.narrow(4));
         if how & (EXCLUSIVE | TRUNCATE) != 0 || self.wide(5) & WRITE != 0 {
-            return self.refuse(fd, Errno::ReadOnly);
+            return self.refuse(0, Errno::ReadOnly);
         }
         let path = self.guest.path(self.buffer(2))?;
-        let open = self.state.open(fd, Errno::NotDirectory)?;
+        let open = self.state.open(self.fd(), Errno::NotDirectory)?;
         let opened = match open.open(path, flags & 1 != 0, how & DIRECTORY != 0) {
             Err(Errno::NoEntry) if how & CREATE != 0 => return Err(Errno::ReadOnly),
             opened => opened?,
@@ -315,9 +361,9 @@ impl Call<'_> {
         self.guest.write_u32(place, number)
     }
 
-    fn read_link(&mut self, fd: u32) -> Answer<()> {
+    fn read_link(&mut self) -> Answer<()> {
         let path = self.guest.path(self.buffer(1))?;
-        let text = self.state.open(fd, Errno::NotDirectory)?.read_link(path)?;
+        let text = self.state.open(self.fd(), Errno::NotDirectory)?.read_link(path)?;
         let (place, room) = self.buffer(3);
         let text = &text[..text.len().min(room as usize)];
         self.guest.write(place, text)?;

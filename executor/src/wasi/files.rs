@@ -1,6 +1,6 @@
 //! The directory that is handed in, and what is opened beneath it, read-only.
 
-use super::errno::{Answer, Errno};
+use super::guest::{Answer, Errno};
 use crate::error::{Error, Result};
 use crate::harness::beneath;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,11 +17,7 @@ const MOST_ENTRIES: usize = 1 << 16;
 pub struct Directory(Arc<OwnedFd>);
 
 impl Directory {
-    /// Opens a directory of the host.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such directory, or it cannot be read.
+    /// Opens a directory of the host. Fails when there is no such directory, or it cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = fs::openat(CWD, path, flags, Mode::empty());
@@ -31,7 +27,6 @@ impl Directory {
     }
 
     /// The directory as a path of this process, for as long as this value lives.
-    #[must_use]
     pub fn path(&self) -> std::path::PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
@@ -62,7 +57,6 @@ pub(super) enum Kind {
     },
 }
 
-/// An entry of a directory.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
@@ -139,7 +133,6 @@ impl Open {
         }
     }
 
-    /// The offset of a file.
     pub(super) fn offset(&mut self) -> Answer<&mut u64> {
         match &mut self.kind {
             Kind::File { offset } => Ok(offset),
@@ -181,7 +174,6 @@ fn list(fd: BorrowedFd<'_>) -> Answer<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The kind of a file.
 pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

@@ -1,6 +1,6 @@
-//! The guest's memory, with every address checked.
+//! The guest's memory, with every address checked, and error codes of WASI preview 1.
 
-use super::errno::{Answer, Errno};
+use rustix::io::Errno as System;
 
 /// Most buffers of one call, as on Linux.
 const MOST_BUFFERS: u32 = 1024;
@@ -14,13 +14,11 @@ pub(super) struct Guest<'a>(pub(super) &'a mut [u8]);
 pub(super) type Buffer = (u32, u32);
 
 impl Guest<'_> {
-    /// Some bytes.
     pub(super) fn bytes(&self, (pointer, length): Buffer) -> Answer<&[u8]> {
         let (start, length) = (pointer as usize, length as usize);
         self.0.get(start..).and_then(|rest| rest.get(..length)).ok_or(Errno::Fault)
     }
 
-    /// Some bytes, to be written.
     pub(super) fn bytes_mut(&mut self, (pointer, length): Buffer) -> Answer<&mut [u8]> {
         let (start, length) = (pointer as usize, length as usize);
         self.0.get_mut(start..).and_then(|rest| rest.get_mut(..length)).ok_or(Errno::Fault)
@@ -87,4 +85,58 @@ impl Guest<'_> {
 /// An address behind another one.
 pub(super) fn offset(pointer: u32, distance: u32) -> Answer<u32> {
     pointer.checked_add(distance).ok_or(Errno::Fault)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Errno {
+    TooBig = 1,
+    Access = 2,
+    Again = 6,
+    BadFile = 8,
+    Fault = 21,
+    FileTooLarge = 22,
+    IllegalBytes = 25,
+    Invalid = 28,
+    Io = 29,
+    IsDirectory = 31,
+    Loop = 32,
+    TooManyFiles = 33,
+    NameTooLong = 37,
+    NoEntry = 44,
+    NoMemory = 48,
+    NoSystemCall = 52,
+    NotDirectory = 54,
+    NotSocket = 57,
+    NotSupported = 58,
+    Overflow = 61,
+    Permission = 63,
+    ReadOnly = 69,
+    NotSeekable = 70,
+    NotCapable = 76,
+}
+
+pub(crate) type Answer<T> = Result<T, Errno>;
+
+impl From<System> for Errno {
+    fn from(error: System) -> Self {
+        match error {
+            System::ACCESS => Self::Access,
+            System::AGAIN => Self::Again,
+            System::INVAL => Self::Invalid,
+            System::ISDIR => Self::IsDirectory,
+            System::LOOP => Self::Loop,
+            System::MFILE | System::NFILE => Self::TooManyFiles,
+            System::NAMETOOLONG => Self::NameTooLong,
+            System::NOENT => Self::NoEntry,
+            System::NOMEM => Self::NoMemory,
+            System::NOSYS => Self::NoSystemCall,
+            System::NOTDIR => Self::NotDirectory,
+            System::OVERFLOW => Self::Overflow,
+            System::PERM => Self::Permission,
+            // A path that leaves the directory.
+            System::XDEV => Self::NotCapable,
+            _ => Self::Io,
+        }
+    }
 }

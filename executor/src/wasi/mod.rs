@@ -22,9 +22,7 @@
 //! has them.
 
 mod answer;
-mod errno;
 mod files;
-mod function;
 mod guest;
 mod poll;
 mod stat;
@@ -33,27 +31,13 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+pub use answer::functions;
 pub use files::Directory;
 pub use state::{EPOCH, SEED, STEP};
 pub use streams::{Lines, MOST_OUTPUT};
 pub use touchstone_guest::imports::{START, WASI as MODULE, is_command};
 
 pub(crate) use streams::Streams;
-
-use crate::Functions;
-use function::Function;
-
-/// The functions of WASI preview 1, of the import module `wasi_snapshot_preview1`.
-#[must_use]
-pub fn functions() -> Functions {
-    let mut functions = Functions::none();
-    for function in Function::ALL {
-        functions.add(MODULE, function.name(), function.signature(), |call| {
-            answer::answer(call, *function)
-        });
-    }
-    functions
-}
 
 /// Settings of programs, beside their input.
 #[derive(Debug, Clone, Default)]

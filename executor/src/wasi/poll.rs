@@ -1,13 +1,11 @@
 //! `poll_oneoff`, which never waits.
 
-use super::errno::{Answer, Errno};
-use super::guest::{Guest, offset};
+use super::guest::{Answer, Errno, Guest, offset};
 use super::state::State;
 
 const SUBSCRIPTION: u32 = 48;
 const EVENT: u32 = 32;
 
-/// The event of a subscription.
 enum Subject {
     /// Until a clock has advanced by so much, ns.
     Clock {

@@ -1,8 +1,7 @@
 //! The records that tell guests about descriptors and files.
 
-use super::errno::Answer;
 use super::files::{Open, file_type};
-use super::guest::{Guest, offset};
+use super::guest::{Answer, Guest, offset};
 use super::state::Descriptor;
 use rustix::fs::{FileType, Stat};
 

@@ -1,8 +1,8 @@
 //! State that a guest's calls of WASI change: descriptors, clocks, random numbers.
 
 use super::Settings;
-use super::errno::{Answer, Errno};
 use super::files::{Directory, Open};
+use super::guest::{Answer, Errno};
 
 /// Most open descriptors of an instance.
 const MOST_DESCRIPTORS: usize = 128;
@@ -13,7 +13,6 @@ pub const EPOCH: u64 = 1_577_836_800_000_000_000;
 /// Seed of the random numbers.
 pub const SEED: u64 = 0x746f_7563_6873_746f;
 
-/// The object of a descriptor.
 #[derive(Debug, Clone)]
 pub(super) enum Descriptor {
     Input,
@@ -23,7 +22,6 @@ pub(super) enum Descriptor {
     Open(Open),
 }
 
-/// State of one instance.
 #[derive(Clone)]
 pub(super) struct State {
     descriptors: Vec<Option<Descriptor>>,
@@ -33,7 +31,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The state of a clean instance.
     pub(super) fn new(settings: &Settings) -> Self {
         let standard = [Descriptor::Input, Descriptor::Output, Descriptor::Error];
         let directory = settings.directory.as_ref().map(Directory::preopened);
@@ -59,7 +56,6 @@ impl State {
         Ok(clock_start(id)?.saturating_add(self.elapsed))
     }
 
-    /// Lets all clocks advance.
     pub(super) fn advance(&mut self, nanoseconds: u64) {
         self.elapsed = self.elapsed.saturating_add(nanoseconds);
     }

@@ -11,7 +11,6 @@ const LONGEST_LINE: usize = 4096;
 /// Level of standard error in the log: info.
 const LEVEL: u32 = 2;
 
-/// The standard streams of one instance.
 #[derive(Clone)]
 pub(crate) struct Streams {
     /// Bytes of the input that were read.
@@ -23,7 +22,6 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// The streams of a clean instance.
     pub(crate) fn new(log: &Log) -> Self {
         Self { taken: 0, output: Vec::new(), is_given: false, errors: Lines::new(log) }
     }
@@ -69,7 +67,6 @@ impl Streams {
         self.output.extend_from_slice(bytes);
     }
 
-    /// Appends to standard error.
     pub(super) fn complain(&mut self, bytes: &[u8]) {
         self.errors.write(bytes);
     }

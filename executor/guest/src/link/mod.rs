@@ -16,7 +16,7 @@ mod types;
 
 use crate::error::{Error, LinkError, Result, unhostable};
 use crate::patch::Patch;
-use crate::{blob, constructors, features, info, supplied, text};
+use crate::{blob, constructors, feature, info, supplied, text};
 use part::{FUNCTIONS, Import, Item, MEMORIES, Part, SPACES};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -98,7 +98,7 @@ pub fn link(main: &[u8], libraries: &[(&str, &[u8])]) -> Result<Vec<u8>> {
     supplied::fold_known(&mut patch)?;
     constructors::start_with(&mut patch, &plan.starts);
     let linked = patch.finish()?;
-    match features::needed(&linked) {
+    match feature::needed(&linked) {
         Err(Error::Invalid { reason, .. }) => {
             unlinkable(format!("the result does not validate: {reason}"))
         }
@@ -112,7 +112,7 @@ fn core_module(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
     if info::is_component(&wasm)? {
         return unhostable("it is a component, and only core modules are linked");
     }
-    features::needed(&wasm)?;
+    feature::needed(&wasm)?;
     Ok(wasm)
 }
 
@@ -127,7 +127,6 @@ struct Plan<'a> {
     imports: Vec<(usize, &'a Import)>,
     /// Memories that are defined, each with its part.
     memories: Vec<(usize, Item)>,
-    /// The start functions.
     starts: Vec<u32>,
 }
 

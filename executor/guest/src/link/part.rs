@@ -1,15 +1,12 @@
 //! One of the modules that are linked.
 
 use super::MAIN;
-use crate::error::Result;
-use crate::layout::Layout;
 use crate::sections::Sections;
-use crate::{MEMORY, text};
+use crate::{Layout, MEMORY, Result, text};
 use std::collections::HashMap;
 use std::fmt;
 use wasmparser::{ExternalKind, FuncType, TagKind, TagType, TypeRef, ValType};
 
-/// Number of index spaces.
 pub(super) const SPACES: usize = 5;
 pub(super) const FUNCTIONS: usize = 0;
 pub(super) const TABLES: usize = 1;

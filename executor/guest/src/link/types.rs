@@ -2,8 +2,7 @@
 
 use super::part::Part;
 use crate::error::Result;
-use crate::feature::Feature;
-use crate::features::validated_with;
+use crate::feature::{Feature, validated_with};
 use crate::sections::{Sections, reencoded, unknown};
 use std::collections::HashMap;
 use std::convert::Infallible;
