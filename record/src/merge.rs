@@ -1,73 +1,16 @@
 //! Joins the records of all shards of a run.
 
-use super::{CellKey, Executor, Header, Line, Loaded, Match, Refusals, Setup, Shard};
-use std::collections::{BTreeMap, BTreeSet};
+use super::{Header, Line, Loaded, Observations, Refusals, Setups, Shard};
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The reason why shards are not merged, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    #[error(
-        "there is no record file (*.jsonl) here: name the folder that the shards were written to"
-    )]
-    NoFile,
-    #[error("{0} holds no run that this build can read ({1}): measure the shard with this build")]
-    Unreadable(String, String),
-    #[error(
-        "{0} is not complete: its end line is missing or does not fit; repeat `touchstone bench \
-         --shard` with the same arguments"
-    )]
-    Unfinished(String),
-    #[error("{0} is no shard of a run: remove it, or measure with `touchstone bench --shard I/N`")]
-    NoShard(String),
-    #[error("{file} is of {is}, {first} of {expected}: {}", property.advice())]
-    Differs { property: Property, file: String, is: String, first: String, expected: String },
-    #[error("of {of} shards, {} missing: measure them", named(missing))]
-    Missing { missing: Vec<u32>, of: u32 },
-    #[error("{0} and {1} are both shard {2}: remove one of them")]
-    Double(String, String, Shard),
-    #[error("{file} is shard {shard}, but {name} belongs to another one: measure the shard again")]
-    Foreign { file: String, shard: Shard, name: String },
-}
-
-/// A property that all shards of a run have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Property {
-    Layout,
-    Commit,
-    Binary,
-    /// Versions of the engines, of which some are shared libraries.
-    Engines,
-    /// Options and names of cells.
-    Selection,
-    Sampling,
-    Guests,
-    Processor,
-    Kernel,
-    /// Number of processors and memory settings.
-    Machine,
-    /// Number of shards.
-    Division,
-}
-
-impl Property {
-    fn advice(self) -> &'static str {
-        match self {
-            Self::Layout | Self::Commit | Self::Binary => {
-                "copy one program to all machines and measure the odd shard again"
-            }
-            Self::Engines => "copy the libraries of the engines to all machines, too",
-            Self::Selection | Self::Division => "give all shards the same arguments but I",
-            Self::Sampling => "give all shards the same sampling options",
-            Self::Guests => "copy the same cases and guests to all machines",
-            Self::Processor | Self::Kernel | Self::Machine => {
-                "a ratio never spans two kinds of machines; measure all shards on one kind, and \
-                 another kind as a run of its own"
-            }
-        }
-    }
-}
+/// What to do about shards of several programs, or of several kinds of machines.
+const PROGRAM: &str = "copy one program to all machines and measure the odd shard again";
+const MACHINES: &str = "a ratio never spans two kinds of machines; measure all shards on one kind, \
+                        and another kind as a run of its own";
+const ARGUMENTS: &str = "give all shards the same arguments but I";
 
 fn named(missing: &[u32]) -> String {
     let numbers: Vec<String> = missing.iter().map(u32::to_string).collect();
@@ -76,6 +19,10 @@ fn named(missing: &[u32]) -> String {
         _ => format!("{} are", numbers.join(", ")),
     }
 }
+
+/// The places of [`Part::properties`] that are lists of words.
+const ENGINES: usize = 3;
+const GUESTS: usize = 6;
 
 /// The newest run of a record file, which is a shard.
 struct Part {
@@ -86,99 +33,102 @@ struct Part {
 }
 
 impl Part {
-    fn of(path: PathBuf, mut loaded: Loaded) -> Result<Self, MergeError> {
+    fn of(path: PathBuf, mut loaded: Loaded) -> Result<Self> {
         let file = path.display().to_string();
+        let unfinished = || {
+            format!(
+                "{file} is not complete: its end line is missing or does not fit; repeat \
+                 `touchstone bench --shard` with the same arguments"
+            )
+        };
         let Some(last) = loaded.runs.len().checked_sub(1) else {
-            let reason = loaded.skipped.first().map(|skipped| skipped.reason.clone());
-            return match reason {
-                Some(reason) => Err(MergeError::Unreadable(file, reason)),
-                None => Err(MergeError::Unfinished(file)),
-            };
+            let skipped = loaded.skipped.first().with_context(unfinished)?;
+            bail!(
+                "{file} holds no run that this build can read ({}): measure the shard with this \
+                 build",
+                skipped.reason
+            );
         };
         let is_whole = loaded.is_whole(last);
         let (header, lines) = loaded.runs.swap_remove(last);
-        let Some(shard) = header.shard.filter(|shard| shard.is_possible()) else {
-            return Err(MergeError::NoShard(file));
-        };
+        let shard = header.shard.filter(|shard| shard.is_possible()).with_context(|| {
+            format!(
+                "{file} is no shard of a run: remove it, or measure with `touchstone bench --shard \
+                 I/N`"
+            )
+        })?;
         // A line of another layout may hide behind an end line that fits.
-        if !is_whole {
-            return Err(MergeError::Unfinished(file));
-        }
+        ensure!(is_whole, unfinished());
         Ok(Self { file, shard, header, lines })
     }
 
-    /// The properties that must be the same in all parts, as they are printed.
-    fn properties(&self) -> Vec<(Property, String)> {
+    /// The properties that must be the same in all parts, as they are printed, each with what to
+    /// do where it is not.
+    fn properties(&self) -> [(String, &'static str); 11] {
         let Header { schema, machine, tools, sampling, engines, works, questions, .. } =
             &self.header;
         let digests: Vec<String> = works.iter().map(work).collect();
         let quoted = |what: &str, text: &str| format!("{what} '{text}'");
-        vec![
-            (Property::Layout, format!("layout {schema}")),
-            (Property::Commit, quoted("commit", &tools.commit)),
-            (Property::Binary, quoted("the binary", &tools.binary)),
-            (Property::Engines, engines.iter().map(engine).collect::<Vec<_>>().join(" ")),
-            (Property::Division, format!("{} shards", self.shard.of)),
-            (
-                Property::Sampling,
-                format!(
-                    "sampling '{}' ({} processes, {} samples of {} µs{})",
-                    sampling.name,
-                    sampling.processes,
-                    sampling.samples,
-                    sampling.sample_us,
-                    if sampling.in_process { ", in one process" } else { "" }
-                ),
-            ),
-            (Property::Guests, digests.join(" ")),
-            (Property::Selection, quoted("the selection", questions)),
-            (Property::Processor, quoted("the processor", &machine.cpu)),
-            (Property::Kernel, quoted("kernel", &machine.kernel)),
-            (
-                Property::Machine,
-                format!(
-                    "{} processors (siblings {}), huge pages '{}', PAGEMAP_SCAN {}, protection keys \
-                     {}",
-                    machine.cores,
-                    machine.siblings.join(" "),
-                    machine.huge_pages,
-                    machine.pagemap_scan,
-                    machine.protection_keys
-                ),
-            ),
+        let engines: Vec<String> = engines.iter().map(engine).collect();
+        let sampled = format!(
+            "sampling '{}' ({} processes, {} samples of {} µs{})",
+            sampling.name,
+            sampling.processes,
+            sampling.samples,
+            sampling.sample_us,
+            if sampling.in_process { ", in one process" } else { "" }
+        );
+        let own = format!(
+            "{} processors (siblings {}), huge pages '{}', PAGEMAP_SCAN {}, protection keys {}",
+            machine.cores,
+            machine.siblings.join(" "),
+            machine.huge_pages,
+            machine.pagemap_scan,
+            machine.protection_keys
+        );
+        [
+            (format!("layout {schema}"), PROGRAM),
+            (quoted("commit", &tools.commit), PROGRAM),
+            (quoted("the binary", &tools.binary), PROGRAM),
+            (engines.join(" "), "copy the libraries of the engines to all machines, too"),
+            (format!("{} shards", self.shard.of), ARGUMENTS),
+            (sampled, "give all shards the same sampling options"),
+            (digests.join(" "), "copy the same cases and guests to all machines"),
+            (quoted("the selection", questions), ARGUMENTS),
+            (quoted("the processor", &machine.cpu), MACHINES),
+            (quoted("kernel", &machine.kernel), MACHINES),
+            (own, MACHINES),
         ]
     }
 
     /// Fails if the part is of another run than the first one.
-    fn check_like(&self, first: &Self) -> Result<(), MergeError> {
-        for ((property, is), (_, expected)) in self.properties().into_iter().zip(first.properties())
-        {
-            if is == expected {
-                continue;
+    fn check_like(&self, first: &Self) -> Result<()> {
+        let mut both = self.properties().into_iter().zip(first.properties()).enumerate();
+        let Some((place, ((is, advice), (expected, _)))) =
+            both.find(|(_, (own, first))| own != first)
+        else {
+            return Ok(());
+        };
+        let (is, expected) = match place {
+            ENGINES => first_difference("engine", &is, &expected),
+            GUESTS => first_difference("guest", &is, &expected),
+            _ => (is, expected),
+        };
+        bail!("{} is of {is}, {} of {expected}: {advice}", self.file, first.file)
+    }
+
+    /// Fails if a line is of another shard.
+    fn check_line(&self, line: &Line) -> Result<()> {
+        let has = |case: &str, guest: &str| self.shard.has(case, guest);
+        let name = match line {
+            Line::Observations(Observations { cell, .. }) if !has(&cell.case, &cell.guest) => {
+                cell.name(None)
             }
-            let (is, expected) = match property {
-                Property::Guests => first_difference("guest", &is, &expected),
-                Property::Engines => first_difference("engine", &is, &expected),
-                _ => (is, expected),
-            };
-            let (file, first) = (self.file.clone(), first.file.clone());
-            return Err(MergeError::Differs { property, file, is, first, expected });
-        }
-        Ok(())
-    }
-
-    fn check_cell(&self, cell: &CellKey) -> Result<(), MergeError> {
-        self.check(self.shard.has_cell(cell), || cell.name(None))
-    }
-
-    fn check_comparison(&self, of: &Match) -> Result<(), MergeError> {
-        self.check(self.shard.has_comparison(of), || of.name())
-    }
-
-    fn check(&self, is_own: bool, name: impl Fn() -> String) -> Result<(), MergeError> {
-        let foreign =
-            || MergeError::Foreign { file: self.file.clone(), shard: self.shard, name: name() };
-        if is_own { Ok(()) } else { Err(foreign()) }
+            Line::Comparison(own) if !has(&own.of.case, &own.of.guest) => own.of.name(),
+            _ => return Ok(()),
+        };
+        let Self { file, shard, .. } = self;
+        bail!("{file} is shard {shard}, but {name} belongs to another one: measure the shard again")
     }
 }
 
@@ -197,46 +147,36 @@ fn engine((name, facts): (&String, &super::EngineFacts)) -> String {
 /// The first words in which two texts differ.
 fn first_difference(what: &str, a: &str, b: &str) -> (String, String) {
     let (mut a, mut b) = (a.split(' '), b.split(' '));
-    loop {
-        match (a.next(), b.next()) {
-            (Some(a), Some(b)) if a == b => {}
-            (a, b) => {
-                let word = |word: Option<&str>| match word {
-                    Some(word) if !word.is_empty() => format!("the {what} {word}"),
-                    _ => format!("no further {what}"),
-                };
-                return (word(a), word(b));
-            }
-        }
+    let (mut one, mut other) = (a.next(), b.next());
+    while one == other && one.is_some() {
+        (one, other) = (a.next(), b.next());
     }
+    let word = |word: Option<&str>| match word {
+        Some(word) if !word.is_empty() => format!("the {what} {word}"),
+        _ => format!("no further {what}"),
+    };
+    (word(one), word(other))
 }
 
-/// A merged run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     pub header: Header,
     pub lines: Vec<Line>,
-    /// Number of shards.
     pub shards: u32,
 }
 
 impl fmt::Display for Merged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cells: BTreeSet<&CellKey> = self.lines.iter().filter_map(cell).collect();
-        let comparisons = self.lines.iter().filter_map(|line| match line {
-            Line::Comparison(own) => Some(&own.of),
-            _ => None,
-        });
-        let comparisons: BTreeSet<&Match> = comparisons.collect();
+        let (mut cells, mut comparisons) = (BTreeSet::new(), BTreeSet::new());
+        for line in &self.lines {
+            match line {
+                Line::Observations(seen) => drop(cells.insert(&seen.cell)),
+                Line::Comparison(own) => drop(comparisons.insert(&own.of)),
+                _ => {}
+            }
+        }
         let (cells, comparisons) = (cells.len(), comparisons.len());
         write!(f, "{} shards, {cells} cells and {comparisons} comparisons", self.shards)
-    }
-}
-
-fn cell(line: &Line) -> Option<&CellKey> {
-    match line {
-        Line::Observations(seen) => Some(&seen.cell),
-        _ => None,
     }
 }
 
@@ -244,24 +184,21 @@ fn cell(line: &Line) -> Option<&CellKey> {
 /// have recorded it: with one header, and each setup and refusal once. Its header is that of the
 /// first shard, and names the merged runs. Fails if a shard is missing, double, not complete, or of
 /// another build, machine, guest, selection or sampling than the first one.
-pub fn merge(files: Vec<(PathBuf, Loaded)>) -> Result<Merged, MergeError> {
+pub fn merge(files: Vec<(PathBuf, Loaded)>) -> Result<Merged> {
     let parts = files.into_iter().map(|(path, loaded)| Part::of(path, loaded));
-    let mut parts = parts.collect::<Result<Vec<Part>, _>>()?;
+    let mut parts = parts.collect::<Result<Vec<Part>>>()?;
     parts.sort_by_key(|part| part.shard.index);
-    let Some(first) = parts.first() else { return Err(MergeError::NoFile) };
+    let none = "there is no record file (*.jsonl) here: name the folder that the shards were \
+                written to";
+    let first = parts.first().context(none)?;
     parts.iter().try_for_each(|part| part.check_like(first))?;
-    for pair in parts.windows(2) {
-        if pair[0].shard == pair[1].shard {
-            let [a, b] = [&pair[0], &pair[1]].map(|part| part.file.clone());
-            return Err(MergeError::Double(a, b, pair[0].shard));
-        }
+    if let Some([a, b]) = parts.array_windows().find(|[a, b]| a.shard == b.shard) {
+        bail!("{} and {} are both shard {}: remove one of them", a.file, b.file, a.shard);
     }
     let of = first.shard.of;
     let is_there = |index: &u32| parts.iter().any(|part| part.shard.index == *index);
     let missing: Vec<u32> = (1..=of).filter(|index| !is_there(index)).collect();
-    if !missing.is_empty() {
-        return Err(MergeError::Missing { missing, of });
-    }
+    ensure!(missing.is_empty(), "of {of} shards, {} missing: measure them", named(&missing));
     let started = parts.iter().map(|part| part.header.started_at.clone()).min();
     let merged: Vec<String> = parts.iter().map(|part| part.header.run.clone()).collect();
     let header = Header {
@@ -272,54 +209,17 @@ pub fn merge(files: Vec<(PathBuf, Loaded)>) -> Result<Merged, MergeError> {
         merged,
         ..first.header.clone()
     };
-    let mut joined = Joined::default();
+    let (mut lines, mut refusals, mut setups) = (Vec::new(), Refusals::new(), Setups::default());
     for part in parts {
-        let mut own = BTreeMap::new();
-        for line in &part.lines {
-            match line {
-                Line::Observations(seen) => part.check_cell(&seen.cell)?,
-                Line::Comparison(comparison) => part.check_comparison(&comparison.of)?,
-                _ => {}
-            }
-        }
-        part.lines.into_iter().for_each(|line| joined.add(line, &mut own));
-    }
-    Ok(Merged { header, lines: joined.lines, shards: of })
-}
-
-/// The lines of several runs as those of one.
-#[derive(Default)]
-struct Joined {
-    lines: Vec<Line>,
-    refusals: Refusals,
-    /// The setup of each executor on its first guest.
-    first: BTreeMap<Executor, Setup>,
-    written: BTreeSet<(Executor, String)>,
-}
-
-impl Joined {
-    /// Adds a line of a run, of which `first` has the setups on first guests.
-    fn add(&mut self, line: Line, first: &mut BTreeMap<Executor, Setup>) {
-        match line {
-            Line::Setup(setup) => {
-                let executor = setup.executor.clone();
-                let setup = setup.on(first.get(&executor));
-                first.entry(executor).or_insert_with(|| setup.clone());
-                if !self.written.insert((setup.executor.clone(), setup.guest.clone())) {
-                    return;
-                }
-                let short = match self.first.get(&setup.executor) {
-                    Some(first) => setup.since(first),
-                    None => self.first.entry(setup.executor.clone()).or_insert(setup).clone(),
-                };
-                self.lines.push(Line::Setup(short));
-            }
+        part.lines.iter().try_for_each(|line| part.check_line(line))?;
+        let mut own = Setups::default();
+        lines.extend(part.lines.into_iter().filter_map(|line| match line {
+            Line::Setup(setup) => setups.recorded(own.complete(setup)).map(Line::Setup),
             Line::Refusal(refusal) => {
-                if self.refusals.insert(refusal.clone()) {
-                    self.lines.push(Line::Refusal(refusal));
-                }
+                refusals.insert(refusal.clone()).then_some(Line::Refusal(refusal))
             }
-            line => self.lines.push(line),
-        }
+            line => Some(line),
+        }));
     }
+    Ok(Merged { header, lines, shards: of })
 }
