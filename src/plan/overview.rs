@@ -7,7 +7,6 @@ use crate::record::data;
 use anyhow::Result;
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::path::Path;
 use touchstone_executor::Strategy;
 
 /// The selection. A cell belongs to the overview if one of its entries selects it.
@@ -33,17 +32,11 @@ struct Entry {
 }
 
 impl Overview {
-    /// The selection of a file. Fails if it cannot be read or is invalid.
-    pub fn load(path: &Path) -> Result<Self> {
-        data::read(path, "the overview")
-    }
-
-    /// The selection of the project.
+    /// The selection of the project. Fails if it cannot be read or is invalid.
     pub fn of_project() -> Result<Self> {
-        Self::load(&files::project("benches/overview.toml"))
+        data::read(files::project("benches/overview.toml"), "the overview")
     }
 
-    /// The cells of the overview among these.
     pub fn select<'a>(&self, cells: &'a [Cell]) -> Vec<&'a Cell> {
         let is_best = |cell: &Cell| best_of_runtime(&*cell.engine) == Some(cell.key.executor());
         let has = |cell: &Cell, own: &Entry| {
