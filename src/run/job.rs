@@ -3,7 +3,9 @@
 use super::Task;
 use super::resume::Done;
 use crate::case::{Case, Guests};
-use crate::plan::{Budget, Cell, Compare, Filter, Overview, Plan, Rows, check_asked_threads, hint};
+use crate::plan::{
+    Budget, Cell, Compare, Filter, Plan, Rows, check_asked_threads, hint, keep_overview,
+};
 use crate::record::{CellKey, Header, MOST_WORKS, Match, Purpose, Refusal, Shard, Status};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
@@ -136,8 +138,7 @@ impl Job {
         selection.threads.iter().try_for_each(|threads| check_asked_threads(*threads))?;
         let mut plan = Plan::new(cases, engines, guests)?;
         if selection.overview {
-            let selected = Overview::of_project()?.select(&plan.cells);
-            plan.cells = selected.into_iter().cloned().collect();
+            keep_overview(&mut plan.cells)?;
             plan.crowded.clear();
         }
         let works = plan.works.len();
