@@ -1,8 +1,8 @@
 //! Comparisons of a subject with a baseline: the ratio of their times, its interval, and a
 //! verdict. Times come from rounds in turns or from records.
 //!
-//! Every ratio is *times slower than the baseline*: 1.00 is the baseline, lower is better. A process
-//! is one unit: all of its rounds have the same address layout, and only differences between
+//! Every ratio is *times slower than the baseline*: 1.00 is the baseline, lower is better. One unit
+//! is a process: all of its rounds have the same address layout, and only differences between
 //! processes show the effect of the layout.
 
 use crate::estimate::{self, Used};

@@ -6,8 +6,8 @@ use super::{Book, CellKey, Estimate, Match, Metric, Unit};
 use serde_json::{Map, Value, json};
 
 /// Columns of every row. `docs/data.md` describes them.
-const SHARED: &str = "run started_at commit machine cpu cores kernel kind name engine version strategy \
-                      case guest threads oversubscribed purpose baseline metric unit";
+const SHARED: &str = "run started_at commit machine cpu cores kernel kind name engine version \
+                      strategy case guest threads oversubscribed purpose baseline metric unit";
 /// Further columns of a row with an estimate.
 const OF_ESTIMATES: &str = "median low high marked processes";
 /// The metrics of a comparison with their units.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What to do about shards of several programs, or of several kinds of machines.
+/// Advice about shards of several programs, of several kinds of machines, of several selections.
 const PROGRAM: &str = "copy one program to all machines and measure the odd shard again";
 const MACHINES: &str = "a ratio never spans two kinds of machines; measure all shards on one kind, \
                         and another kind as a run of its own";
