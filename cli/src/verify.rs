@@ -1,10 +1,12 @@
+//! `touchstone verify`.
+
 use super::Ended;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use touchstone::files::{FilePath, read_whole};
 use touchstone::record::Book;
-use touchstone::record::verify::{agree, check_size, verify};
+use touchstone::record::verify::{Fault, MOST_PACKED, agree, verify};
 use touchstone::run::{ThisClone, shown};
 use touchstone::terminal::print;
 
@@ -53,11 +55,11 @@ impl Verify {
 }
 
 /// Checks a file. Fails if it cannot be read.
-fn check(path: &Path) -> Result<Result<Book>> {
+fn check(path: &Path) -> Result<Result<Book, Fault>> {
     let place = FilePath::from(path);
     let length = path.metadata().map(|file| file.len()).unwrap_or(0);
-    if let Err(fault) = check_size(length) {
-        return Ok(Err(fault));
+    if length > MOST_PACKED as u64 {
+        return Ok(Err(Fault::Size(usize::try_from(length).unwrap_or(usize::MAX))));
     }
     let content = read_whole(&place).with_context(|| format!("cannot check {place}"))?;
     Ok(verify(&content, place_of(path).as_deref(), &ThisClone))

@@ -53,7 +53,7 @@ pub use header::{
     EngineFacts, Header, InitFacts, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts,
 };
 pub use line::{CellKey, Count, Executor, Line, Observations, Setup, Setups};
-pub use merge::{Merged, merge};
+pub use merge::{MergeError, Merged, Property, merge};
 pub use metric::{Metric, Unit};
 pub use point::{Coordinate, Footprint, PAGE, Place, Point, PointBook, PointRefusal, Points, Tail};
 pub use preference::preference;

@@ -1,16 +1,73 @@
 //! Joins the records of all shards of a run.
 
 use super::{Header, Line, Loaded, Observations, Refusals, Setups, Shard};
-use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Advice about shards of several programs, of several kinds of machines, of several selections.
-const PROGRAM: &str = "copy one program to all machines and measure the odd shard again";
-const MACHINES: &str = "a ratio never spans two kinds of machines; measure all shards on one kind, \
-                        and another kind as a run of its own";
-const ARGUMENTS: &str = "give all shards the same arguments but I";
+/// The reason why shards are not merged, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    #[error(
+        "there is no record file (*.jsonl) here: name the folder that the shards were written to"
+    )]
+    NoFile,
+    #[error("{0} holds no run that this build can read ({1}): measure the shard with this build")]
+    Unreadable(String, String),
+    #[error(
+        "{0} is not complete: its end line is missing or does not fit; repeat `touchstone bench \
+         --shard` with the same arguments"
+    )]
+    Unfinished(String),
+    #[error("{0} is no shard of a run: remove it, or measure with `touchstone bench --shard I/N`")]
+    NoShard(String),
+    #[error("{file} is of {is}, {first} of {expected}: {}", property.advice())]
+    Differs { property: Property, file: String, is: String, first: String, expected: String },
+    #[error("of {of} shards, {} missing: measure them", named(missing))]
+    Missing { missing: Vec<u32>, of: u32 },
+    #[error("{0} and {1} are both shard {2}: remove one of them")]
+    Double(String, String, Shard),
+    #[error("{file} is shard {shard}, but {name} belongs to another one: measure the shard again")]
+    Foreign { file: String, shard: Shard, name: String },
+}
+
+/// A property that all shards of a run have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Property {
+    Layout,
+    Commit,
+    Binary,
+    /// Versions of the engines, of which some are shared libraries.
+    Engines,
+    /// Options and names of cells.
+    Selection,
+    Sampling,
+    Guests,
+    Processor,
+    Kernel,
+    /// Number of processors and memory settings.
+    Machine,
+    /// Number of shards.
+    Division,
+}
+
+impl Property {
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Layout | Self::Commit | Self::Binary => {
+                "copy one program to all machines and measure the odd shard again"
+            }
+            Self::Engines => "copy the libraries of the engines to all machines, too",
+            Self::Selection | Self::Division => "give all shards the same arguments but I",
+            Self::Sampling => "give all shards the same sampling options",
+            Self::Guests => "copy the same cases and guests to all machines",
+            Self::Processor | Self::Kernel | Self::Machine => {
+                "a ratio never spans two kinds of machines; measure all shards on one kind, and \
+                 another kind as a run of its own"
+            }
+        }
+    }
+}
 
 fn named(missing: &[u32]) -> String {
     let numbers: Vec<String> = missing.iter().map(u32::to_string).collect();
@@ -19,10 +76,6 @@ fn named(missing: &[u32]) -> String {
         _ => format!("{} are", numbers.join(", ")),
     }
 }
-
-/// The places of [`Part::properties`] that are lists of words.
-const ENGINES: usize = 3;
-const GUESTS: usize = 6;
 
 /// The newest run of a record file, which is a shard.
 struct Part {
@@ -33,92 +86,89 @@ struct Part {
 }
 
 impl Part {
-    fn of(path: PathBuf, mut loaded: Loaded) -> Result<Self> {
+    fn of(path: PathBuf, mut loaded: Loaded) -> Result<Self, MergeError> {
         let file = path.display().to_string();
-        let unfinished = || {
-            format!(
-                "{file} is not complete: its end line is missing or does not fit; repeat \
-                 `touchstone bench --shard` with the same arguments"
-            )
-        };
         let Some(last) = loaded.runs.len().checked_sub(1) else {
-            let skipped = loaded.skipped.first().with_context(unfinished)?;
-            bail!(
-                "{file} holds no run that this build can read ({}): measure the shard with this \
-                 build",
-                skipped.reason
-            );
+            let reason = loaded.skipped.first().map(|skipped| skipped.reason.clone());
+            return match reason {
+                Some(reason) => Err(MergeError::Unreadable(file, reason)),
+                None => Err(MergeError::Unfinished(file)),
+            };
         };
         let is_whole = loaded.is_whole(last);
         let (header, lines) = loaded.runs.swap_remove(last);
-        let shard = header.shard.filter(|shard| shard.is_possible()).with_context(|| {
-            format!(
-                "{file} is no shard of a run: remove it, or measure with `touchstone bench --shard \
-                 I/N`"
-            )
-        })?;
+        let Some(shard) = header.shard.filter(|shard| shard.is_possible()) else {
+            return Err(MergeError::NoShard(file));
+        };
         // A line of another layout may hide behind an end line that fits.
-        ensure!(is_whole, unfinished());
+        if !is_whole {
+            return Err(MergeError::Unfinished(file));
+        }
         Ok(Self { file, shard, header, lines })
     }
 
-    /// The properties that must be the same in all parts, as they are printed, each with what to
-    /// do where it is not.
-    fn properties(&self) -> [(String, &'static str); 11] {
+    /// The properties that must be the same in all parts, as they are printed.
+    fn properties(&self) -> Vec<(Property, String)> {
         let Header { schema, machine, tools, sampling, engines, works, questions, .. } =
             &self.header;
         let digests: Vec<String> = works.iter().map(work).collect();
         let quoted = |what: &str, text: &str| format!("{what} '{text}'");
-        let engines: Vec<String> = engines.iter().map(engine).collect();
-        let sampled = format!(
-            "sampling '{}' ({} processes, {} samples of {} µs{})",
-            sampling.name,
-            sampling.processes,
-            sampling.samples,
-            sampling.sample_us,
-            if sampling.in_process { ", in one process" } else { "" }
-        );
-        let own = format!(
-            "{} processors (siblings {}), huge pages '{}', PAGEMAP_SCAN {}, protection keys {}",
-            machine.cores,
-            machine.siblings.join(" "),
-            machine.huge_pages,
-            machine.pagemap_scan,
-            machine.protection_keys
-        );
-        [
-            (format!("layout {schema}"), PROGRAM),
-            (quoted("commit", &tools.commit), PROGRAM),
-            (quoted("the binary", &tools.binary), PROGRAM),
-            (engines.join(" "), "copy the libraries of the engines to all machines, too"),
-            (format!("{} shards", self.shard.of), ARGUMENTS),
-            (sampled, "give all shards the same sampling options"),
-            (digests.join(" "), "copy the same cases and guests to all machines"),
-            (quoted("the selection", questions), ARGUMENTS),
-            (quoted("the processor", &machine.cpu), MACHINES),
-            (quoted("kernel", &machine.kernel), MACHINES),
-            (own, MACHINES),
+        vec![
+            (Property::Layout, format!("layout {schema}")),
+            (Property::Commit, quoted("commit", &tools.commit)),
+            (Property::Binary, quoted("the binary", &tools.binary)),
+            (Property::Engines, engines.iter().map(engine).collect::<Vec<_>>().join(" ")),
+            (Property::Division, format!("{} shards", self.shard.of)),
+            (
+                Property::Sampling,
+                format!(
+                    "sampling '{}' ({} processes, {} samples of {} µs{})",
+                    sampling.name,
+                    sampling.processes,
+                    sampling.samples,
+                    sampling.sample_us,
+                    if sampling.in_process { ", in one process" } else { "" }
+                ),
+            ),
+            (Property::Guests, digests.join(" ")),
+            (Property::Selection, quoted("the selection", questions)),
+            (Property::Processor, quoted("the processor", &machine.cpu)),
+            (Property::Kernel, quoted("kernel", &machine.kernel)),
+            (
+                Property::Machine,
+                format!(
+                    "{} processors (siblings {}), huge pages '{}', PAGEMAP_SCAN {}, protection keys \
+                     {}",
+                    machine.cores,
+                    machine.siblings.join(" "),
+                    machine.huge_pages,
+                    machine.pagemap_scan,
+                    machine.protection_keys
+                ),
+            ),
         ]
     }
 
     /// Fails if the part is of another run than the first one.
-    fn check_like(&self, first: &Self) -> Result<()> {
-        let mut both = self.properties().into_iter().zip(first.properties()).enumerate();
-        let Some((place, ((is, advice), (expected, _)))) =
-            both.find(|(_, (own, first))| own != first)
-        else {
-            return Ok(());
-        };
-        let (is, expected) = match place {
-            ENGINES => first_difference("engine", &is, &expected),
-            GUESTS => first_difference("guest", &is, &expected),
-            _ => (is, expected),
-        };
-        bail!("{} is of {is}, {} of {expected}: {advice}", self.file, first.file)
+    fn check_like(&self, first: &Self) -> Result<(), MergeError> {
+        for ((property, is), (_, expected)) in self.properties().into_iter().zip(first.properties())
+        {
+            if is == expected {
+                continue;
+            }
+            let (is, expected) = match property {
+                Property::Guests => first_difference("guest", &is, &expected),
+                Property::Engines => first_difference("engine", &is, &expected),
+                _ => (is, expected),
+            };
+            let (file, first) = (self.file.clone(), first.file.clone());
+            return Err(MergeError::Differs { property, file, is, first, expected });
+        }
+        Ok(())
     }
 
     /// Fails if a line is of another shard.
-    fn check_line(&self, line: &Line) -> Result<()> {
+    fn check_line(&self, line: &Line) -> Result<(), MergeError> {
         let has = |case: &str, guest: &str| self.shard.has(case, guest);
         let name = match line {
             Line::Observations(Observations { cell, .. }) if !has(&cell.case, &cell.guest) => {
@@ -127,8 +177,7 @@ impl Part {
             Line::Comparison(own) if !has(&own.of.case, &own.of.guest) => own.of.name(),
             _ => return Ok(()),
         };
-        let Self { file, shard, .. } = self;
-        bail!("{file} is shard {shard}, but {name} belongs to another one: measure the shard again")
+        Err(MergeError::Foreign { file: self.file.clone(), shard: self.shard, name })
     }
 }
 
@@ -158,10 +207,12 @@ fn first_difference(what: &str, a: &str, b: &str) -> (String, String) {
     (word(one), word(other))
 }
 
+/// A merged run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     pub header: Header,
     pub lines: Vec<Line>,
+    /// Number of shards.
     pub shards: u32,
 }
 
@@ -184,21 +235,21 @@ impl fmt::Display for Merged {
 /// have recorded it: with one header, and each setup and refusal once. Its header is that of the
 /// first shard, and names the merged runs. Fails if a shard is missing, double, not complete, or of
 /// another build, machine, guest, selection or sampling than the first one.
-pub fn merge(files: Vec<(PathBuf, Loaded)>) -> Result<Merged> {
+pub fn merge(files: Vec<(PathBuf, Loaded)>) -> Result<Merged, MergeError> {
     let parts = files.into_iter().map(|(path, loaded)| Part::of(path, loaded));
-    let mut parts = parts.collect::<Result<Vec<Part>>>()?;
+    let mut parts = parts.collect::<Result<Vec<Part>, _>>()?;
     parts.sort_by_key(|part| part.shard.index);
-    let none = "there is no record file (*.jsonl) here: name the folder that the shards were \
-                written to";
-    let first = parts.first().context(none)?;
+    let Some(first) = parts.first() else { return Err(MergeError::NoFile) };
     parts.iter().try_for_each(|part| part.check_like(first))?;
     if let Some([a, b]) = parts.array_windows().find(|[a, b]| a.shard == b.shard) {
-        bail!("{} and {} are both shard {}: remove one of them", a.file, b.file, a.shard);
+        return Err(MergeError::Double(a.file.clone(), b.file.clone(), a.shard));
     }
     let of = first.shard.of;
     let is_there = |index: &u32| parts.iter().any(|part| part.shard.index == *index);
     let missing: Vec<u32> = (1..=of).filter(|index| !is_there(index)).collect();
-    ensure!(missing.is_empty(), "of {of} shards, {} missing: measure them", named(&missing));
+    if !missing.is_empty() {
+        return Err(MergeError::Missing { missing, of });
+    }
     let started = parts.iter().map(|part| part.header.started_at.clone()).min();
     let merged: Vec<String> = parts.iter().map(|part| part.header.run.clone()).collect();
     let header = Header {

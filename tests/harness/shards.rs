@@ -7,7 +7,8 @@ use std::sync::Arc;
 use touchstone::case::{self, Guests};
 use touchstone::plan::{Budget, cores, default_rows};
 use touchstone::record::{
-    self, Book, Header, InitFacts, Line, Loaded, Purpose, Shard, Sink, Stream, merge,
+    self, Book, Header, InitFacts, Line, Loaded, MergeError, Property, Purpose, Shard, Sink,
+    Stream, merge,
 };
 use touchstone::run::{Job, Selection, Task};
 use touchstone_executor::adapter::MeasuredEngine;
@@ -159,20 +160,23 @@ impl Measured {
 
     /// The refusal to merge after a change of the last shard's header.
     #[track_caller]
-    fn refused(&self, change: impl FnOnce(&mut Header)) -> String {
+    fn refused(&self, change: impl FnOnce(&mut Header)) -> MergeError {
         let mut files = self.loaded();
         change(&mut files.last_mut().unwrap().1.runs[0].0);
-        let text = merge(files).unwrap_err().to_string();
+        let error = merge(files).unwrap_err();
+        let text = error.to_string();
         assert!(text.contains(": ") && text.len() < 600, "{text}");
-        text
+        error
     }
 
-    /// Such a refusal because a property differs, with what to do about it.
+    /// Such a refusal because a property differs.
     #[track_caller]
-    fn differs(&self, property: &str, advice: &str, change: impl FnOnce(&mut Header)) {
-        let text = self.refused(change);
-        assert!(text.contains(&format!("shard-3.jsonl is of {property}")), "{text}");
-        assert!(text.contains(&format!(": {advice}")), "{text}");
+    fn differs(&self, property: Property, change: impl FnOnce(&mut Header)) {
+        let error = self.refused(change);
+        let is_meant =
+            matches!(&error, MergeError::Differs { property: own, .. } if *own == property);
+        assert!(is_meant, "{error:?}");
+        let text = error.to_string();
         assert!(text.contains("shard-1.jsonl") && text.contains("shard-3.jsonl"), "{text}");
     }
 }
@@ -216,13 +220,11 @@ fn merged_records_have_the_cells_and_counts_of_one_run() {
 
 #[test]
 fn a_shard_that_is_missing_double_or_broken_off_is_refused() {
-    let none = merge(Vec::new()).unwrap_err().to_string();
-    assert!(none.starts_with("there is no record file (*.jsonl) here"), "{none}");
+    assert_eq!(merge(Vec::new()), Err(MergeError::NoFile));
     let measured = Measured::new(3);
     let mut files = measured.loaded();
     files.remove(1);
-    let missing = merge(files).unwrap_err().to_string();
-    assert_eq!(missing, "of 3 shards, 2 is missing: measure them");
+    assert_eq!(merge(files), Err(MergeError::Missing { missing: vec![2], of: 3 }));
     assert!(
         merge(measured.loaded().into_iter().take(1).collect())
             .unwrap_err()
@@ -233,7 +235,7 @@ fn a_shard_that_is_missing_double_or_broken_off_is_refused() {
     let mut files = measured.loaded();
     files.extend(measured.loaded().into_iter().take(1));
     let double = merge(files).unwrap_err();
-    assert!(double.to_string().contains("are both shard 1/3"), "{double}");
+    assert!(matches!(double, MergeError::Double(..)), "{double}");
 
     let path = measured.path(3);
     let content = std::fs::read_to_string(&path).unwrap();
@@ -246,77 +248,58 @@ fn a_shard_that_is_missing_double_or_broken_off_is_refused() {
     for broken in [&content[..end], &content[..end + 20], &*changed, &*shorter, ""] {
         std::fs::write(&path, broken).unwrap();
         let error = merge(measured.loaded()).unwrap_err();
-        assert!(error.to_string().contains(" is not complete: "), "{error:?}");
+        assert!(matches!(error, MergeError::Unfinished(_)), "{error:?}");
         assert!(error.to_string().contains("shard-3.jsonl"), "{error}");
     }
     std::fs::write(&path, content.replacen("\"schema\":", "\"schema\":9", 1)).unwrap();
     let error = merge(measured.loaded()).unwrap_err();
-    assert!(error.to_string().contains("holds no run that this build can read"), "{error:?}");
+    assert!(matches!(error, MergeError::Unreadable(..)), "{error:?}");
     assert!(error.to_string().contains("layout version 9"), "{error}");
     std::fs::write(&path, std::fs::read(measured.folder.path().join("whole")).unwrap()).unwrap();
-    let error = merge(measured.loaded()).unwrap_err();
-    assert!(error.to_string().contains("is no shard of a run"), "{error}");
+    assert!(matches!(merge(measured.loaded()), Err(MergeError::NoShard(_))));
 }
 
 #[test]
 fn a_shard_of_another_run_is_refused_and_the_difference_named() {
     let measured = Measured::new(3);
     assert!(merge(measured.loaded()).is_ok());
-    let guests = "copy the same cases and guests";
     // Another seed and another name of the operating system change no time.
     let mut files = measured.loaded();
     files[2].1.runs[0].0.sampling.seed += 1;
     files[2].1.runs[0].0.machine.os = "Another Linux".to_owned();
     files[2].1.runs[0].0.machine.memory_kib += 1;
     assert!(merge(files).is_ok());
-    measured.differs("layout ", "copy one program", |header| header.schema += 1);
-    measured.differs("commit 'other'", "copy one program", |header| {
-        header.tools.commit = "other".to_owned()
-    });
-    measured.differs("the binary 'other'", "copy one program", |header| {
-        header.tools.binary = "other".to_owned()
-    });
-    measured.differs("the engine two=mock_1.1", "copy the libraries", |header| {
+    measured.differs(Property::Layout, |header| header.schema += 1);
+    measured.differs(Property::Commit, |header| header.tools.commit = "other".to_owned());
+    measured.differs(Property::Binary, |header| header.tools.binary = "other".to_owned());
+    measured.differs(Property::Engines, |header| {
         header.engines.get_mut("two").unwrap().version = "mock 1.1".to_owned();
     });
-    measured.differs("sampling '", "give all shards the same sampling", |header| {
-        header.sampling.samples += 1
-    });
-    measured.differs("sampling 'quick'", "give all shards the same sampling", |header| {
-        header.sampling.name = "quick".to_owned()
-    });
-    measured.differs("the guest ", guests, |header| header.works[0].guest_sha256 = "00".to_owned());
-    measured.differs("the guest ", guests, |header| {
+    measured.differs(Property::Sampling, |header| header.sampling.samples += 1);
+    measured.differs(Property::Sampling, |header| header.sampling.name = "quick".to_owned());
+    measured.differs(Property::Guests, |header| header.works[0].guest_sha256 = "00".to_owned());
+    measured.differs(Property::Guests, |header| {
         let init = InitFacts { export: "init".to_owned(), sha256: "00".to_owned() };
         header.works[0].init = Some(init);
     });
-    measured.differs("no further guest", guests, |header| drop(header.works.pop()));
-    measured.differs("the selection 'other'", "give all shards the same arguments", |header| {
-        header.questions = "other".to_owned()
-    });
-    measured.differs("the processor 'other'", "a ratio never spans two kinds", |header| {
-        header.machine.cpu = "other".to_owned()
-    });
-    measured.differs("kernel '7.0'", "a ratio never spans two kinds", |header| {
-        header.machine.kernel = "7.0".to_owned()
-    });
-    let error = measured.refused(|header| header.machine.cores += 1);
-    assert!(error.contains(" processors (siblings ") && error.contains("a ratio never"), "{error}");
-    measured.differs("4 shards", "give all shards the same arguments", |header| {
-        header.shard = Some(Shard { index: 3, of: 4 })
-    });
+    measured.differs(Property::Guests, |header| drop(header.works.pop()));
+    measured.differs(Property::Selection, |header| header.questions = "other".to_owned());
+    measured.differs(Property::Processor, |header| header.machine.cpu = "other".to_owned());
+    measured.differs(Property::Kernel, |header| header.machine.kernel = "7.0".to_owned());
+    measured.differs(Property::Machine, |header| header.machine.cores += 1);
+    measured.differs(Property::Division, |header| header.shard = Some(Shard { index: 3, of: 4 }));
     let error = measured.refused(|header| header.shard = Some(Shard { index: 2, of: 3 }));
-    assert!(error.contains("are both shard 2/3"), "{error}");
+    assert!(matches!(error, MergeError::Double(..)), "{error}");
     let error = measured.refused(|header| header.shard = Some(Shard { index: 9, of: 3 }));
-    assert!(error.contains("is no shard of a run"), "{error}");
+    assert!(matches!(error, MergeError::NoShard(_)), "{error}");
     let error = measured.refused(|header| header.shard = None);
-    assert!(error.contains("is no shard of a run"), "{error}");
+    assert!(matches!(error, MergeError::NoShard(_)), "{error}");
     // Cells of another shard under this one's number.
     let mut files = measured.loaded();
     let (a, b) = (files[1].1.runs[0].1.clone(), files[2].1.runs[0].1.clone());
     (files[2].1.runs[0].1, files[1].1.runs[0].1) = (a, b);
     let error = merge(files).unwrap_err();
-    assert!(error.to_string().contains("belongs to another one"), "{error}");
+    assert!(matches!(error, MergeError::Foreign { .. }), "{error}");
 }
 
 #[test]
