@@ -22,7 +22,8 @@ fn main() {
 }
 
 /// Lists the workloads of experiments: each file or folder of `src/experiment/workloads`, and of
-/// `src/experiment/systems` and `src/experiment/substrate` with their features.
+/// `src/experiment/systems` and `src/experiment/substrate` with their features. Each file has a
+/// workload called `Own`.
 fn workloads() {
     let folder =
         Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("src/experiment");
@@ -40,7 +41,7 @@ fn workloads() {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
             // Writing to a string cannot fail.
             let _ = writeln!(modules, "#[path = {path:?}]\nmod {name};");
-            let _ = write!(names, "({name:?}, {name}::WORKLOAD), ");
+            let _ = write!(names, "({name:?}, &{name}::Own), ");
         }
     }
     let list = "/// Each workload by the name of its experiment.\n\

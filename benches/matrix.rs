@@ -78,13 +78,15 @@ fn run() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let matches = command().get_matches();
-    let arguments = Arguments::from_arg_matches(&matches)?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    if matches.get_flag("exact") {
+        arguments.filter = arguments.filter.map(|name| format!("^{}$", regex::escape(&name)));
+    }
     let asked = Asked {
         arguments: &arguments,
         suite: &Suite::BuiltIn,
         engines: &engines,
         purposes: vec![Purpose::Null, Purpose::Overhead, Purpose::Deadline, Purpose::Against],
-        exact: matches.get_flag("exact"),
         worker: &|| Ok(this_program(&[])),
         pairs: &no_pairs,
     };

@@ -1,5 +1,4 @@
-//! Packs the data files that the program carries, and tells the linker where it finds the libraries
-//! of the backends.
+//! Packs the data files that the program carries, and tells the linker where the libraries are.
 
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

@@ -34,8 +34,7 @@ pub enum ToSide {
     Round(RoundPlan),
 }
 
-/// An answer of a side: what was made, nothing for what was opened; or how it is refused or
-/// failed.
+/// An answer of a side: what was made, nothing for what was opened; or how it is refused or failed.
 pub type FromSide = Result<Answer, (Status, String)>;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -44,8 +43,7 @@ pub struct Answer {
     round: Option<Round>,
 }
 
-/// Serves as one side of a comparison until the parent closes the connection. Fails if the parent
-/// is gone.
+/// Serves as one side until the parent closes the connection. Fails if the parent is gone.
 pub fn serve_side(
     mut parent: Parent<ToSide, FromSide>,
     cases: &[Case],
@@ -144,7 +142,6 @@ pub struct Contest<'a> {
     pub budget: Budget,
     /// The smallest difference that counts, as a share.
     pub margin: f64,
-    /// Ends it.
     pub stop: Stop,
 }
 
@@ -176,7 +173,7 @@ pub fn contest(
     made: &mut Made,
 ) -> Result<()> {
     let Contest { of, budget, .. } = contest;
-    let probe_ns = probe::calibrate();
+    let probe_ns = probe::Calibration::default().reference();
     // Removed when the contest is over.
     let artifacts = Scratch::new()?;
     let mut random = Random::new(budget.seed);

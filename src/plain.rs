@@ -84,7 +84,6 @@ fn parsed<T: for<'a> Parse<'a>>(text: &str) -> Option<T> {
     parser::parse(&ParseBuffer::new(text).ok()?).ok()
 }
 
-/// The bits of a vector.
 fn vector(text: &str) -> Option<u128> {
     match text.strip_prefix("0x") {
         Some(digits) if digits.starts_with('+') => None,
@@ -96,8 +95,7 @@ fn vector(text: &str) -> Option<u128> {
     }
 }
 
-/// The input of the typed convention: each text is the JSON of a parameter, or a string if it is no
-/// JSON.
+/// The input of the typed convention: each text as JSON of a parameter, or as a string.
 pub fn json(texts: &[String]) -> String {
     let value = |text: &String| {
         serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::from(text.as_str()))

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub enum FromProcess<P, A> {
     Progress(P),
     Answer(A),
-    Refused(Status, String),
+    Refused(Refused),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ where
         match next(&mut child, began, limits.time) {
             Ok(FromProcess::Progress(now)) => progress(now),
             Ok(FromProcess::Answer(answer)) => return Ok(Some(answer)),
-            Ok(FromProcess::Refused(status, reason)) => return Err(Refused { status, reason }),
+            Ok(FromProcess::Refused(refused)) => return Err(refused),
             Err(_) if stop.asked() => return Ok(None),
             Err(refused) => return Err(refused),
         }
@@ -76,7 +76,7 @@ where
     match next(&mut child, Instant::now(), time)? {
         FromProcess::Progress(first) => Ok((child, first)),
         FromProcess::Answer(()) => Err(Refused::new(Status::Failed, "the process ended")),
-        FromProcess::Refused(status, reason) => Err(Refused { status, reason }),
+        FromProcess::Refused(refused) => Err(refused),
     }
 }
 
@@ -113,10 +113,7 @@ where
     let Some(question) = parent.hear()? else { return Ok(()) };
     // A parent that is gone ends this process.
     let answered = answer(&question, &mut |now| drop(parent.say(&FromProcess::Progress(now))));
-    parent.say(&match answered {
-        Ok(answer) => FromProcess::Answer(answer),
-        Err(Refused { status, reason }) => FromProcess::Refused(status, reason),
-    })
+    parent.say(&answered.map_or_else(FromProcess::Refused, FromProcess::Answer))
 }
 
 /// Memory that is available on this machine, bytes; 8 GiB if the kernel does not say.

@@ -1,5 +1,3 @@
-//! `touchstone bench`.
-
 use super::Ended;
 use super::common::{CasesOf, begin, ended};
 use super::compare::own_side;
@@ -79,7 +77,6 @@ impl Bench {
             suite: &suite,
             engines: &engines,
             purposes,
-            exact: false,
             worker: &|| Ok(self.of.hand_to(worker())),
             pairs: &|of, seed, made| in_pairs(of, seed, made, LONGEST, &stop),
         };
@@ -162,8 +159,7 @@ fn write(options: &Options) -> Result<()> {
 /// Longest time of a comparison of the overview, but for its first pairs of processes.
 const LONGEST: Duration = Duration::from_secs(6);
 
-/// Makes a comparison as `touchstone compare` does, in about the longest time, and adds its pairs
-/// of processes.
+/// Makes a comparison as `touchstone compare` does, in about the longest time, and adds its pairs.
 pub(super) fn in_pairs(
     of: &Match,
     seed: u64,

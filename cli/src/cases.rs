@@ -1,5 +1,3 @@
-//! `touchstone cases`.
-
 use super::Ended;
 use anyhow::Result;
 use touchstone::case;

@@ -1,5 +1,3 @@
-//! Code that commands share.
-
 use super::Ended;
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -7,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use touchstone::case::{Case, Guests, Suite};
+use touchstone::compare::Judged;
 use touchstone::lab::obstacles;
 use touchstone::plan::Plan;
 use touchstone::record::{self, Book, RecordFile};
 use touchstone::run::{Came, shown, watch_for_ctrl_c};
 use touchstone::supervise::Stop;
-use touchstone::terminal::{complain, print, warn_of_skipped};
+use touchstone::terminal::{Style, Table, complain, print, warn_of_skipped};
 use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_report::units;
 
 /// Ends a stopped measurement: names the file of its records. Earlier records stay.
 pub(super) fn stopped(records: &RecordFile) -> Ended {
@@ -55,8 +55,7 @@ impl Known {
     }
 }
 
-/// Prepares for running guests: prints limits that keep runtimes from working, and watches for
-/// signals.
+/// Before guests run: prints limits that keep runtimes from working, and watches for signals.
 pub(super) fn begin(stop: &Stop, in_process: bool) -> Result<()> {
     for obstacle in obstacles() {
         complain(&format!("warning: {obstacle}"));
@@ -66,6 +65,17 @@ pub(super) fn begin(stop: &Stop, in_process: bool) -> Result<()> {
 
 pub(super) fn print_lines(values: impl IntoIterator<Item = Value>) -> Result<()> {
     print(&values.into_iter().map(|value| format!("{value}\n")).collect::<String>())
+}
+
+/// The times of two sides, their ratio and its verdict.
+pub(super) fn verdicts(head: [&str; 5], rows: &[(String, Judged)]) -> String {
+    let mut table = Table::new(&head).right(&[1, 2]);
+    for (name, judged) in rows {
+        let [a, b] = [judged.subject.median, judged.baseline.median].map(units::time);
+        let ratio = units::ratio_with_interval(&judged.ratio);
+        table.row([name.clone(), a, b, ratio, judged.verdict.to_string()]);
+    }
+    table.render(Style::of_stdout())
 }
 
 /// The newest run of a record file, which `made_by` makes. Names unreadable lines.

@@ -1,7 +1,5 @@
-//! `touchstone compare`.
-
 use super::Ended;
-use super::common::{CasesOf, begin, newest, print_lines};
+use super::common::{CasesOf, begin, newest, print_lines, verdicts};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
 use std::process::Command;
@@ -13,10 +11,9 @@ use touchstone::plan::{Budget, check_threads, hint};
 use touchstone::record::{Contender, Executor, Match, Means, Purpose, Role};
 use touchstone::run::seed;
 use touchstone::supervise::{Parent, Stop, this_program};
-use touchstone::terminal::{Progress, Style, Table, complain, print};
+use touchstone::terminal::{Progress, complain, print};
 use touchstone_executor::Strategy;
 use touchstone_executor::adapter::MeasuredEngine;
-use touchstone_report::units;
 
 /// Compares two executors, two stored runs, or two builds of this program.
 ///
@@ -211,16 +208,10 @@ impl Compare {
             print_lines(rows.iter().map(line))?;
             return Ok(ended);
         }
-        let mut table = Table::new(&["", "A", "B", "A / B [95 %]", "verdict"]).right(&[1, 2]);
-        for (name, judged) in rows {
-            let [a, b] = [judged.subject, judged.baseline].map(|time| units::time(time.median));
-            let ratio = units::ratio_with_interval(&judged.ratio);
-            table.row([name.clone(), a, b, ratio, judged.verdict.to_string()]);
-        }
         let is_marked = rows.iter().any(|(_, judged)| judged.ratio.marked);
         print(&format!(
             "{}\nA / B: times slower than the baseline B; threshold {} %{}\n",
-            table.render(Style::of_stdout()),
+            verdicts(["", "A", "B", "A / B [95 %]", "verdict"], rows),
             (margin * 1e5).round() / 1e3,
             if is_marked { "; †: interference left too few clean rounds" } else { "" }
         ))?;
@@ -251,13 +242,11 @@ fn is_file(engines: &[Arc<dyn MeasuredEngine>], name: &str) -> Result<bool> {
     known.map(|_| false)
 }
 
-/// `true` if a file can be executed.
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// An executor of this build by its name.
 fn executor(engines: &[Arc<dyn MeasuredEngine>], name: &str) -> Result<Executor> {
     let found = name.parse::<Executor>().ok();
     let found = found.filter(|found| engines.iter().any(|engine| engine.id() == found.engine));

@@ -1,5 +1,3 @@
-//! `touchstone doctor`.
-
 use super::Ended;
 use anyhow::Result;
 use serde_json::json;

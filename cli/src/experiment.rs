@@ -39,7 +39,6 @@ pub(super) fn groups() -> Vec<Group> {
 }
 
 impl Group {
-    /// The name of the command.
     #[expect(clippy::misnamed_getters, reason = "a group is named by its command")]
     pub(super) fn name(&self) -> &'static str {
         &self.first().command
@@ -159,7 +158,6 @@ impl Group {
         )
     }
 
-    /// Measures what is asked for.
     pub(super) fn execute(&self, given: &ArgMatches) -> Result<Ended> {
         let engines = touchstone_runtimes::engines();
         let has = |name: &str| given.try_get_one::<bool>(name).ok().flatten() == Some(&true);

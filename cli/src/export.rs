@@ -1,5 +1,3 @@
-//! `touchstone export`.
-
 use super::Ended;
 use anyhow::{Result, bail, ensure};
 use serde_json::Value;
@@ -52,43 +50,33 @@ impl Export {
             let loaded = record::load(path)?;
             warn_of_skipped(path, &loaded.skipped);
             let own = loaded.runs.into_iter().map(|(header, lines)| Book::of(header, lines));
+            let has_rows = |book: &Book| !book.cells.is_empty() || !book.comparisons.is_empty();
             let own: Vec<Book> = own.filter(has_rows).collect();
             ensure!(!own.is_empty(), "{} holds no cells or comparisons to export", shown(path));
             books.push(own);
         }
+        if let Format::Bencher | Format::Github = self.format {
+            ensure!(!self.samples, "--samples is for csv and jsonl");
+            let [own] = &books[..] else { bail!("name one record file for this format") };
+            let Some(newest) = own.last() else { return Ok(Ended::Well) };
+            let value = match self.format {
+                Format::Bencher => export::bencher(newest),
+                _ => export::github(newest),
+            };
+            return print(&format!("{value:#}\n")).map(|()| Ended::Well);
+        }
         let columns = export::columns(self.samples);
-        match self.format {
-            Format::Csv | Format::Jsonl => {
-                if self.format == Format::Csv {
-                    let names: Vec<Value> = columns.iter().map(|name| (*name).into()).collect();
-                    print(&export::csv(&names))?;
-                }
-                for book in books.iter().flatten() {
-                    let rows = match self.samples {
-                        true => export::samples(book),
-                        false => export::rows(book),
-                    };
-                    print(&match self.format {
-                        Format::Csv => export::as_csv(&rows, &columns),
-                        _ => export::as_jsonl(&rows, &columns),
-                    })?;
-                }
-            }
-            Format::Bencher | Format::Github => {
-                ensure!(!self.samples, "--samples is for csv and jsonl");
-                let [own] = &books[..] else { bail!("name one record file for this format") };
-                let Some(newest) = own.last() else { return Ok(Ended::Well) };
-                let value = match self.format {
-                    Format::Bencher => export::bencher(newest),
-                    _ => export::github(newest),
-                };
-                print(&format!("{value:#}\n"))?;
-            }
+        if self.format == Format::Csv {
+            let names: Vec<Value> = columns.iter().map(|name| (*name).into()).collect();
+            print(&export::csv(&names))?;
+        }
+        for book in books.iter().flatten() {
+            let rows = if self.samples { export::samples(book) } else { export::rows(book) };
+            print(&match self.format {
+                Format::Csv => export::as_csv(&rows, &columns),
+                _ => export::as_jsonl(&rows, &columns),
+            })?;
         }
         Ok(Ended::Well)
     }
-}
-
-fn has_rows(book: &Book) -> bool {
-    !book.cells.is_empty() || !book.comparisons.is_empty()
 }

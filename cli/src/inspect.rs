@@ -1,5 +1,3 @@
-//! `touchstone inspect`.
-
 use super::Ended;
 use super::common::print_lines;
 use anyhow::{Context, Result};
@@ -96,7 +94,6 @@ fn offers(guest: &GuestModule) -> Vec<Offer> {
     offers
 }
 
-/// One object, with the fields of the inspection.
 #[derive(serde::Serialize)]
 struct Line<'a> {
     file: String,
@@ -188,7 +185,6 @@ fn memory_in_words(memory: &Memory) -> String {
     text
 }
 
-/// A list of names, types and remarks.
 fn list(heading: &str, rows: impl ExactSizeIterator<Item = [String; 3]>, style: Style) -> String {
     let count = rows.len();
     if count == 0 {

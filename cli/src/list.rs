@@ -1,5 +1,3 @@
-//! `touchstone list`.
-
 use super::Ended;
 use super::common::{CasesOf, Known, print_lines};
 use anyhow::Result;

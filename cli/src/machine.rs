@@ -1,8 +1,6 @@
-//! `touchstone machine`.
-
 use super::Ended;
 use super::bench::{in_pairs, worker};
-use super::common::begin;
+use super::common::{begin, verdicts};
 use super::doctor;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -20,9 +18,8 @@ use touchstone::record::verify::{headlines, verify};
 use touchstone::record::{self, Line, Purpose, RecordFile, Sink};
 use touchstone::run::{Host, Job, Selection, ThisClone, run, seed, shown};
 use touchstone::supervise::Stop;
-use touchstone::terminal::{Progress, Style, Table, complain, print};
+use touchstone::terminal::{Progress, complain, print};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
-use touchstone_report::units;
 
 /// Measures this machine in a few minutes and writes one file for the page of machines.
 ///
@@ -110,7 +107,8 @@ impl Machine {
         };
         let rows: Vec<(String, Judged)> =
             headlines(&book).map(|(of, judged)| (of.name(), judged)).collect();
-        print(&table(&rows))?;
+        let head = ["", "subject", "baseline", "subject / baseline [95 %]", "verdict"];
+        print(&(verdicts(head, &rows) + "\n"))?;
         print(&format!(
             "state: {}\n{} cells and {} comparisons in {:.0} s\nwrote {}, {} KiB ({} unpacked)\n",
             state.words(),
@@ -137,25 +135,13 @@ impl Machine {
             |_| Budget { name: "machine".to_owned(), extra: 0, ..Budget::quick(seed(self.seed)) };
         let (mut guests, rows) = (Guests::built(), default_rows());
         let mut job = Job::new(cases, engines, &mut guests, &rows, &selection, budget, false)?;
-        let of_cells = job.cells.iter().map(|cell| (cell.key.case.clone(), cell.key.guest.clone()));
+        let of_cells = job.cells.iter().map(|cell| (&*cell.key.case, &*cell.key.guest));
         let compared = job.compares.iter().map(|own| &own.of).chain(&job.contests);
-        let compared = compared.map(|of| (of.case.clone(), of.guest.clone()));
-        let used: BTreeSet<(String, String)> = of_cells.chain(compared).collect();
-        let is_used = |case: &str, guest: &str| used.contains(&(case.to_owned(), guest.to_owned()));
-        job.header.works.retain(|work| is_used(&work.case, &work.guest));
+        let compared = compared.map(|of| (&*of.case, &*of.guest));
+        let used: BTreeSet<(&str, &str)> = of_cells.chain(compared).collect();
+        job.header.works.retain(|work| used.contains(&(&*work.case, &*work.guest)));
         Ok(job)
     }
-}
-
-fn table(rows: &[(String, Judged)]) -> String {
-    let head = ["", "subject", "baseline", "subject / baseline [95 %]", "verdict"];
-    let mut table = Table::new(&head).right(&[1, 2]);
-    for (name, judged) in rows {
-        let [subject, baseline] = [judged.subject.median, judged.baseline.median].map(units::time);
-        let ratio = units::ratio_with_interval(&judged.ratio);
-        table.row([name.clone(), subject, baseline, ratio, judged.verdict.to_string()]);
-    }
-    format!("{}\n", table.render(Style::of_stdout()))
 }
 
 /// Instructions for a file.

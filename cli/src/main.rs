@@ -124,7 +124,6 @@ fn data() -> Option<OsString> {
     None
 }
 
-/// Executes the command of the program's arguments.
 fn execute() -> anyhow::Result<Ended> {
     files::embed(EMBEDDED);
     if let Some(folder) = data() {

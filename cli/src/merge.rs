@@ -1,5 +1,3 @@
-//! `touchstone merge`.
-
 use super::Ended;
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;

@@ -1,5 +1,3 @@
-//! `touchstone peers`.
-
 use super::Ended;
 use super::common::{Known, begin, ended, stopped};
 use anyhow::Result;

@@ -1,5 +1,3 @@
-//! `touchstone repeat`.
-
 use super::Ended;
 use super::common::Known;
 use anyhow::{Context, Result};
@@ -32,7 +30,6 @@ pub(super) struct Repeat {
     calls: Option<u64>,
 }
 
-/// Time of a round.
 const ROUND: Duration = Duration::from_millis(50);
 
 impl Repeat {
@@ -66,7 +63,6 @@ impl Repeat {
         Ok(ended)
     }
 
-    /// The numbers of a row.
     fn repeat(&self, opened: &Opened, threads: usize) -> Result<[String; 8]> {
         let metrics = steps(opened, ROUND)?;
         let step = |metric| {
@@ -74,9 +70,7 @@ impl Repeat {
             samples.map_or_else(|| "–".to_owned(), |step| format!("{:.0}", step.median))
         };
         let work = opened.clone();
-        let mut crew = Crew::start(threads, move || {
-            Caller::new(&work).map(|caller| Box::new(caller) as Box<dyn Work>)
-        })?;
+        let mut crew = Crew::start(threads, move || Caller::new(&work))?;
         let plan = crew.plan(ROUND, opened.estimate_ns)?;
         let (mut calls, mut ns) = (0, 0.0);
         let (started, wanted) = (Instant::now(), self.calls.unwrap_or(u64::MAX));

@@ -1,5 +1,3 @@
-//! `touchstone report`.
-
 use super::Ended;
 use anyhow::Result;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,3 @@
-//! `touchstone serve`.
-
 use super::Ended;
 use anyhow::Result;
 use std::path::PathBuf;

@@ -1,5 +1,3 @@
-//! `touchstone show`.
-
 use super::Ended;
 use super::common::{newest, print_lines};
 use anyhow::Result;

@@ -1,5 +1,4 @@
-//! `touchstone completions` and `touchstone man`: what shells and `man` read, made from the options
-//! themselves.
+//! `touchstone completions` and `touchstone man`: made from the options themselves.
 
 use super::Ended;
 use anyhow::{Context, Result};

@@ -2,15 +2,14 @@
 
 use super::{
     CellKey, Check, Comparison, Count, Estimate, Executor, Finding, Header, Line, Match, Metric,
-    Observations, PointBook, Prevailing, Refusal, Sample, Samples, Setup, WorkFacts, estimate,
-    refusal,
+    Observations, PointBook, Prevailing, Refusal, Sample, Samples, Setup, Setups, WorkFacts,
+    estimate, refusal,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How far scaling may lie above the number of threads: what noise explains.
 const SCALING: f64 = 1.05;
 
-/// The records of one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Book {
     pub header: Header,
@@ -28,19 +27,16 @@ pub struct Book {
 }
 
 impl Book {
-    /// Indexes the lines of a run. If two lines concern the same thing in the same process, the
-    /// later one counts.
+    /// Indexes the lines of a run. Of two about one thing in one process, the later one counts.
     pub fn of(header: Header, lines: Vec<Line>) -> Self {
         let mut book = Self { header, ..Self::default() };
-        let mut first: BTreeMap<Executor, Setup> = BTreeMap::new();
+        let mut setups = Setups::default();
         for line in lines {
             match line {
                 Line::Run(_) | Line::End(_) => {}
                 Line::Setup(setup) => {
-                    let executor = setup.executor.clone();
-                    let setup = setup.on(first.get(&executor));
-                    first.entry(executor.clone()).or_insert_with(|| setup.clone());
-                    book.setups.insert((executor, setup.guest.clone()), setup);
+                    let setup = setups.complete(setup);
+                    book.setups.insert((setup.executor.clone(), setup.guest.clone()), setup);
                 }
                 Line::Observations(seen) => {
                     // A cell that failed is measured again only when a run is continued.
@@ -66,14 +62,11 @@ impl Book {
         }
         book.mark_other_states();
         // A cell that failed or exceeded its budget in one process is not published at all.
-        let mut cells = std::mem::take(&mut book.cells);
-        cells.retain(|cell, _| book.refusal(cell).is_none());
-        book.cells = cells;
+        book.cells.retain(|cell, _| refusal::worst(&book.refusals, cell).is_none());
         book
     }
 
-    /// Takes samples for ones with interference whose process was in another state of the machine
-    /// than most of the run.
+    /// Marks samples as noisy whose process was in another state than most of the run.
     fn mark_other_states(&mut self) {
         let states = || self.cells.values().flatten().map(|seen| seen.probe_ns);
         let low = Prevailing::of(states().filter(|ns| *ns > 0)).low;
@@ -99,9 +92,8 @@ impl Book {
 
     /// The samples of a metric of a cell that its estimate is made of.
     pub fn used(&self, cell: &CellKey, metric: Metric) -> Vec<Sample> {
-        estimate::used(self.samples(cell, metric).iter().map(|own| own.with_clean()))
-            .groups
-            .concat()
+        let own = self.samples(cell, metric);
+        estimate::used(own.iter().map(|own| own.with_clean())).groups.concat()
     }
 
     /// The samples of a metric of a cell, process by process.

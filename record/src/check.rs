@@ -1,5 +1,4 @@
-//! Bounds of the lines that are read: numbers that a measurement can have, and as many names as
-//! a run has.
+//! Bounds of the lines that are read: numbers that are possible, and as many names as a run has.
 
 use super::sample::check_noisy;
 use super::{Coordinate, Line, Metric, Place, SCHEMA, Samples};
@@ -16,7 +15,6 @@ const LARGEST: f64 = 9_007_199_254_740_992.0;
 const SHORTEST_CALL: f64 = 1e-6;
 /// Most calls of a sample, so that sums of samples stay far below the largest integer.
 const MOST_CALLS: u64 = 1 << 40;
-/// Most threads of a cell.
 const MOST_THREADS: u64 = 1 << 16;
 /// Most processes of a run.
 pub const MOST_PROCESSES: u32 = 1 << 10;
@@ -26,8 +24,7 @@ const MOST_ENGINES: usize = 64;
 pub const MOST_WORKS: usize = 4096;
 /// Most places of an experiment in a run. Tables have a row or a cell for each.
 const MOST_PLACES: usize = 4096;
-/// Metrics of experiments that are the time of a call or of a whole run. Others may be shorter than
-/// the clock's step.
+/// Metrics of experiments that are times of calls or runs. Others may be below the clock's step.
 const WHOLE_TIMES: [&str; 3] = ["call", "round_ns", "total_ns"];
 
 /// The names that the lines of a run have had so far.
@@ -55,9 +52,8 @@ impl Names {
         self.add_engines_and_works(value)?;
         if let Line::Point(own) = &line {
             let places = self.places.entry(own.experiment.clone()).or_default();
-            let has_room = places.len() < MOST_PLACES || places.contains(&own.place);
+            let has_room = add(places, &own.place, MOST_PLACES);
             ensure!(has_room, "'{}' has more than {MOST_PLACES} places", own.experiment);
-            places.insert(own.place.clone());
         }
         Ok(line)
     }
@@ -67,10 +63,8 @@ impl Names {
         let engines = sides.iter().filter_map(|side| side["engine"].as_str());
         let listed = value["engines"].as_object().into_iter().flatten();
         for engine in engines.chain(listed.map(|(engine, _)| engine.as_str())) {
-            let is_known = self.engines.contains(engine);
-            let has_room = is_known || self.engines.len() < MOST_ENGINES;
+            let has_room = add(&mut self.engines, &engine.to_owned(), MOST_ENGINES);
             ensure!(has_room, "the run has more than {MOST_ENGINES} engines");
-            self.engines.insert(engine.to_owned());
         }
         // Refusals may name cases that have no line of their own.
         let own = Some(value).filter(|value| value["kind"] != "refusal");
@@ -79,12 +73,20 @@ impl Names {
                 continue;
             };
             let work = (case.to_owned(), guest.to_owned());
-            let has_room = self.works.len() < MOST_WORKS || self.works.contains(&work);
+            let has_room = add(&mut self.works, &work, MOST_WORKS);
             ensure!(has_room, "the run has more than {MOST_WORKS} cases on guests");
-            self.works.insert(work);
         }
         Ok(())
     }
+}
+
+/// Adds a name to those before it. `false` if there are `most` others.
+fn add<T: Ord + Clone>(known: &mut BTreeSet<T>, new: &T, most: usize) -> bool {
+    let has_room = known.len() < most || known.contains(new);
+    if has_room && !known.contains(new) {
+        known.insert(new.clone());
+    }
+    has_room
 }
 
 /// Checks the length of each text, and below a header each number.

@@ -6,7 +6,6 @@ use super::{CellKey, Executor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The purpose of a comparison.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
 )]
@@ -128,7 +127,6 @@ impl Match {
 /// Subject and baseline timed in turns in one process, or in one pair of processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The name.
     #[serde(flatten)]
     pub of: Match,
     /// Number of the process within the run, from 0.

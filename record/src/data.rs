@@ -37,7 +37,6 @@ pub fn some_executor<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Execut
     executor(from).map(Some)
 }
 
-/// Reads executors' names.
 pub fn executors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Executor>, D::Error> {
     let names = Vec::<String>::deserialize(from)?;
     names.iter().map(|name| name.parse().map_err(D::Error::custom)).collect()

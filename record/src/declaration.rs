@@ -125,8 +125,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// `true` for a dimension, and for a metric with or without the values that stand beside each
-    /// other.
+    /// `true` for a dimension, and for a metric with or without the values of `beside` before it.
     fn has_value(&self, name: &str, beside: &[String]) -> bool {
         let is_own = |name: &str| self.metric(name).is_some() || self.dimension(name).is_some();
         let mut rest = name;

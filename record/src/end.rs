@@ -30,7 +30,6 @@ impl Above {
         own
     }
 
-    /// Adds a line below the header.
     pub(super) fn add(&mut self, line: &[u8]) {
         self.lines += 1;
         self.digest(line);
@@ -43,33 +42,27 @@ impl Above {
 
     /// The end line of a run of these lines.
     pub(super) fn end(&self) -> End {
-        End {
-            run: self.run.clone(),
-            lines: self.lines,
-            sha256: hex(&self.digest.clone().finalize()),
-        }
+        let sha256 = hex(&self.digest.clone().finalize());
+        End { run: self.run.clone(), lines: self.lines, sha256 }
     }
 }
 
 impl End {
     /// The contradiction of an end line that was read to the lines above it, if there is one.
     pub(super) fn fault(&self, above: &Above) -> Option<String> {
-        let real = above.end();
-        if self.run != real.run {
-            return Some(format!(
-                "it ends the run '{}', and the header is of '{}'",
-                self.run, real.run
-            ));
+        let End { run, lines, sha256 } = above.end();
+        if self.run != run {
+            Some(format!("it ends the run '{}', and the header is of '{run}'", self.run))
+        } else if self.lines != lines {
+            Some(format!("it ends {} lines, and there are {lines}", self.lines))
+        } else if !self.sha256.eq_ignore_ascii_case(&sha256) {
+            Some("a line of the run was changed: its digest is another one".to_owned())
+        } else {
+            None
         }
-        if self.lines != real.lines {
-            return Some(format!("it ends {} lines, and there are {}", self.lines, real.lines));
-        }
-        let is_same = self.sha256.eq_ignore_ascii_case(&real.sha256);
-        (!is_same).then(|| "a line of the run was changed: its digest is another one".to_owned())
     }
 }
 
-/// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -26,6 +26,7 @@ pub(crate) fn terminal(text: &str, allowed: &[&str]) -> String {
             }
             None => {
                 let mut others = from.chars();
+                let units = |c: char| c.encode_utf16(&mut [0; 2]).to_vec();
                 for unit in others.next().into_iter().flat_map(units) {
                     // Writing to a string cannot fail.
                     let _ = write!(shown, "\\u{unit:04x}");
@@ -35,11 +36,6 @@ pub(crate) fn terminal(text: &str, allowed: &[&str]) -> String {
         };
     }
     shown + rest
-}
-
-/// A character in UTF-16.
-fn units(c: char) -> Vec<u16> {
-    c.encode_utf16(&mut [0; 2]).to_vec()
 }
 
 /// A text in Markdown, in a paragraph, a list or a cell of a table: it is shown as it is, but for

@@ -68,8 +68,7 @@ pub const PROCESSES: usize = 3;
 pub const CLEAN_SAMPLES: usize = 3;
 /// Planned number of samples of a process, from which further ones with interference are not kept.
 pub const SAMPLES: usize = 6;
-/// Medians of processes next to each other in order that differ by more than this factor are of
-/// two modes.
+/// Neighbours among sorted medians of processes that differ by a larger factor are of two modes.
 pub const MODES: f64 = 1.5;
 
 /// 97.5 % quantiles of Student's t distribution for 1, 2, … degrees of freedom.
@@ -173,7 +172,6 @@ pub fn of_processes(processes: &[&Samples]) -> Option<Estimate> {
     Some(Estimate { marked, ..of_values(&medians)? })
 }
 
-/// The values behind an estimate.
 #[derive(Debug)]
 pub struct Used<T> {
     /// The samples, or rounds of a comparison, of each process that counts.
@@ -207,8 +205,7 @@ pub fn has_enough(samples: &Samples) -> bool {
     clean >= needed(samples.0.len())
 }
 
-/// How many of a process's samples, or rounds of a comparison, must be clean. A process that
-/// has none does not count.
+/// How many of a process's samples or rounds must be clean. A process without any does not count.
 pub fn needed(samples: usize) -> usize {
     CLEAN_SAMPLES.min(samples.max(1))
 }

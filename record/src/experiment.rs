@@ -18,7 +18,6 @@ pub struct Experiment {
     /// The command that measures it; several experiments may share one.
     pub command: String,
     pub help: String,
-    /// The file of its records.
     pub records: String,
     /// The command that makes these records.
     pub made_by: String,
@@ -27,8 +26,7 @@ pub struct Experiment {
     /// The paragraph above the tables, Markdown. `{commit}`, `{processes}`, `{rounds}` and names of
     /// dimensions in braces stand for their values.
     pub text: String,
-    /// Executors that are measured if none are asked for, a regular expression; all when left
-    /// out.
+    /// Executors that are measured if none are asked for, a regular expression; all when left out.
     pub executors: Option<String>,
     /// The help of the filter, where it selects by other names than those of executors.
     pub filter: Option<String>,
@@ -38,7 +36,6 @@ pub struct Experiment {
     #[serde(default)]
     pub dimensions: Vec<Dimension>,
     pub metrics: BTreeMap<String, PointMetric>,
-    /// The tables of the page.
     #[serde(default)]
     pub tables: Vec<PointTable>,
     /// The columns of `touchstone show`; those of the first table when left out.
@@ -52,7 +49,6 @@ pub struct Experiment {
     pub settings: toml::Table,
 }
 
-/// A dimension of an experiment.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dimension {
@@ -83,7 +79,6 @@ impl Dimension {
         self.words.iter().position(|(name, _)| *name == text)
     }
 
-    /// Checks that a value is one of the dimension.
     pub fn check(&self, value: &Coordinate) -> Result<()> {
         let is_known = self.words.is_empty() || self.place(value).is_some();
         ensure!(is_known, "'{value}' is no value of '{}'", self.name);
@@ -160,7 +155,6 @@ impl PointUnit {
     }
 }
 
-/// How a number is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, strum::EnumString)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -231,8 +225,7 @@ pub struct PointTable {
     /// Dimensions whose values stand beside each other: prefixes of metrics, in this order. The
     /// prefixes `first` and `last` stand for the smallest and the largest values of a row.
     pub beside: Vec<String>,
-    /// The value of a table that has a column for each executor, and rows for the numbers of the
-    /// dimension `rows`.
+    /// The value of a table with a column for each executor, and rows for the numbers of `rows`.
     pub by_executor: Option<PointColumn>,
     /// Dimensions of each of whose values there is a table, the first open and the others folded.
     pub folded: Vec<String>,
@@ -293,8 +286,7 @@ pub struct PointChart {
     pub place: Place,
     /// Panels of bars; the heading of each stands above it.
     pub panels: Vec<PointColumn>,
-    /// Bars of each row instead of panels, the second in half of the colour's strength; the
-    /// headings are the legend.
+    /// Bars of each row instead of panels, the second half as strong; the headings are the legend.
     pub bars: Vec<PointColumn>,
     pub rows: Vec<PointRow>,
     /// Groups of rows; one group when left out.

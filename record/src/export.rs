@@ -1,43 +1,25 @@
-//! Flat rows of a run for other programs: one row for each cell or comparison and metric, or one
-//! for each sample.
+//! Flat rows of a run for other programs: one for each metric or for each sample.
 
 use super::compare::{MARGIN, judge};
 use super::escape;
-use super::{Book, CellKey, Comparison, Estimate, Match, Metric, Unit};
+use super::{Book, CellKey, Estimate, Match, Metric, Unit};
 use serde_json::{Map, Value, json};
 
 /// Columns of every row. `docs/data.md` describes them.
-const SHARED: [&str; 20] = [
-    "run",
-    "started_at",
-    "commit",
-    "machine",
-    "cpu",
-    "cores",
-    "kernel",
-    "kind",
-    "name",
-    "engine",
-    "version",
-    "strategy",
-    "case",
-    "guest",
-    "threads",
-    "oversubscribed",
-    "purpose",
-    "baseline",
-    "metric",
-    "unit",
-];
+const SHARED: &str = "run started_at commit machine cpu cores kernel kind name engine version \
+                      strategy case guest threads oversubscribed purpose baseline metric unit";
 /// Further columns of a row with an estimate.
-const OF_ESTIMATES: [&str; 5] = ["median", "low", "high", "marked", "processes"];
+const OF_ESTIMATES: &str = "median low high marked processes";
+/// The metrics of a comparison with their units.
+const OF_COMPARISONS: [(&str, &str); 3] =
+    [("ratio", "times"), ("subject_call", "ns"), ("baseline_call", "ns")];
 /// Further columns of a row with a sample.
-const OF_SAMPLES: [&str; 5] = ["process", "sample", "calls", "value", "clean"];
+const OF_SAMPLES: &str = "process sample calls value clean";
 
 /// The columns of the rows, in their order.
 pub fn columns(with_samples: bool) -> Vec<&'static str> {
     let own = if with_samples { OF_SAMPLES } else { OF_ESTIMATES };
-    SHARED.into_iter().chain(own).collect()
+    SHARED.split(' ').chain(own.split(' ')).collect()
 }
 
 /// The values of a row by column. A value that the row lacks is null.
@@ -58,11 +40,8 @@ pub fn rows(book: &Book) -> Vec<Row> {
     }
     for (of, processes) in &book.comparisons {
         let Some(judged) = judge(processes, MARGIN) else { continue };
-        for (metric, unit, own) in [
-            ("ratio", "times", judged.ratio),
-            ("subject_call", "ns", judged.subject),
-            ("baseline_call", "ns", judged.baseline),
-        ] {
+        let values = [judged.ratio, judged.subject, judged.baseline];
+        for ((metric, unit), own) in OF_COMPARISONS.into_iter().zip(values) {
             let shared = of_comparison(book, of, metric, unit);
             rows.push(row(shared, estimated(&own, processes.len())));
         }
@@ -91,15 +70,12 @@ pub fn samples(book: &Book) -> Vec<Row> {
         }
     }
     for (of, processes) in &book.comparisons {
-        for (process, rounds) in processes.iter().map(|own| (own.process, Comparison::timed(own))) {
-            for (place, ((subject, baseline), clean)) in rounds.into_iter().enumerate() {
-                for (metric, unit, value) in [
-                    ("ratio", "times", subject / baseline),
-                    ("subject_call", "ns", subject),
-                    ("baseline_call", "ns", baseline),
-                ] {
+        for own in processes {
+            for (place, ((subject, baseline), clean)) in own.timed().into_iter().enumerate() {
+                let values = [subject / baseline, subject, baseline];
+                for ((metric, unit), value) in OF_COMPARISONS.into_iter().zip(values) {
                     let own = json!({
-                        "process": process,
+                        "process": own.process,
                         "sample": place,
                         "value": value,
                         "clean": clean,
@@ -170,8 +146,7 @@ fn shared(book: &Book, cell: &CellKey, own: Value) -> Row {
         "threads": cell.threads,
         "oversubscribed": book.is_crowded(cell),
     });
-    let facts = if let Value::Object(facts) = facts { facts } else { Row::new() };
-    row(facts, own)
+    row(row(Row::new(), facts), own)
 }
 
 /// The name of a metric in record files.
@@ -219,11 +194,8 @@ pub fn as_csv(rows: &[Row], columns: &[&str]) -> String {
 /// The rows as JSON Lines: objects with all columns.
 pub fn as_jsonl(rows: &[Row], columns: &[&str]) -> String {
     let line = |row: &Row| {
-        let value = |column: &&str| (**column).to_owned();
-        let row: Row = columns
-            .iter()
-            .map(|column| (value(column), row.get(*column).cloned().unwrap_or_default()))
-            .collect();
+        let value = |column: &&str| row.get(*column).cloned().unwrap_or_default();
+        let row: Row = columns.iter().map(|column| ((*column).to_owned(), value(column))).collect();
         format!("{}\n", Value::Object(row))
     };
     rows.iter().map(line).collect()
@@ -248,17 +220,11 @@ pub fn bencher(book: &Book) -> Value {
 pub fn github(book: &Book) -> Value {
     let measured = headline(book).map(|(name, row)| {
         let mark = if row["marked"] == true { ", too few clean samples" } else { "" };
-        let extra = format!(
-            "{}, commit {}{mark}",
-            row["cpu"].as_str().unwrap_or_default(),
-            row["commit"].as_str().unwrap_or_default()
-        );
-        let mut own = json!({
-            "name": name,
-            "unit": row["unit"],
-            "value": row["median"],
-            "extra": extra,
-        });
+        let [cpu, commit] =
+            ["cpu", "commit"].map(|column| row[column].as_str().unwrap_or_default());
+        let extra = format!("{cpu}, commit {commit}{mark}");
+        let (unit, value) = (&row["unit"], &row["median"]);
+        let mut own = json!({ "name": name, "unit": unit, "value": value, "extra": extra });
         if let (Some(low), Some(high)) = (row["low"].as_f64(), row["high"].as_f64()) {
             own["range"] = format!("{low:.4} – {high:.4}").into();
         }

@@ -1,5 +1,3 @@
-//! Findings of checks.
-
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use touchstone_executor::Strategy;
@@ -40,14 +38,11 @@ pub struct Finding {
     pub name: String,
     /// The engine; empty if none takes part.
     pub engine: String,
-    /// The strategy, if the finding concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
     pub counts: BTreeMap<Outcome, u64>,
-    /// The cause, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// Evidence of failures and refusals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
@@ -66,13 +61,10 @@ pub enum Outcome {
     Held,
     /// The expected result, by ending the process.
     HeldByEnding,
-    /// Not the expected result.
     Failed,
     /// The check could not prove that it would have noticed a failure.
     Unproven,
-    /// The executor refuses it with a reason.
     Refused,
-    /// The harness did not drive it.
     NotDriven,
     /// The rules of the language make it invisible.
     Exempt,

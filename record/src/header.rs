@@ -33,8 +33,7 @@ pub struct Header {
     /// The machine's state before the run, where it was examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// The part of a larger run that this one is. [`questions`](Self::questions) is then the digest
-    /// of the whole selection.
+    /// The part of a larger run that this one is; `questions` is of that whole run then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// The names of the runs that were merged into this one, in the order of their shards.
@@ -61,11 +60,9 @@ impl Header {
 /// Most characters of the readable part of a [`slug`](Machine::slug).
 const LONGEST_SLUG: usize = 60;
 
-/// The machine of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Model name of the processor, and its family and model number where there are some, as the
-    /// kernel reports them.
+    /// Model name of the processor, with family and model number if the kernel reports them.
     pub cpu: String,
     /// Instruction set, as Rust names it (`x86_64`, `aarch64`). Empty in records from before
     /// 2026-11-28, like [`id`](Self::id).
@@ -143,7 +140,6 @@ pub struct Tools {
     pub binary: String,
 }
 
-/// How a run was sampled.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampling {
     /// Its name: `full`, `quick` or `custom`; for other kinds of runs the name of the command.
@@ -166,7 +162,6 @@ impl Sampling {
     }
 }
 
-/// An engine of the build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineFacts {
     /// Version of the linked runtime, as it reports itself.
@@ -182,19 +177,14 @@ pub struct EngineFacts {
 pub struct WorkFacts {
     pub case: String,
     pub guest: String,
-    /// SHA-256 of the guest's bytes as they lie on disk, hexadecimal; of a guest with libraries,
-    /// of the linked module.
+    /// SHA-256 of the guest's bytes on disk, hexadecimal; with libraries, of the linked module.
     pub guest_sha256: String,
-    /// How the guest was pre-initialised, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<InitFacts>,
-    /// The title of the case on this guest, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its part in tables, charts and recommendations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Which strategies the case is run under.
     pub sweep: Sweep,
     /// Its place in tables: files by name, cases in the order of the file.
     pub place: usize,

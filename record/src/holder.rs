@@ -17,8 +17,7 @@ pub(super) fn of(file: &File) -> Option<String> {
     })
 }
 
-/// The process in the line of `/proc/locks` for a file. Lines with an arrow are of processes
-/// that wait for the lock.
+/// The process in the line of `/proc/locks` for a file. Lines with an arrow are of waiting ones.
 fn holder(locks: &str, file: &str) -> Option<u32> {
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);

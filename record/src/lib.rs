@@ -36,7 +36,6 @@ mod sample;
 mod shard;
 mod state;
 mod store;
-mod stream;
 pub mod terminal;
 pub mod verify;
 
@@ -53,7 +52,7 @@ pub use finding::{Check, Finding, Outcome, without_offset};
 pub use header::{
     EngineFacts, Header, InitFacts, Machine, Role, SCHEMA, Sampling, Sweep, Tools, WorkFacts,
 };
-pub use line::{CellKey, Count, Executor, Line, Observations, Setup};
+pub use line::{CellKey, Count, Executor, Line, Observations, Setup, Setups};
 pub use merge::{MergeError, Merged, Property, merge};
 pub use metric::{Metric, Unit};
 pub use point::{Coordinate, Footprint, PAGE, Place, Point, PointBook, PointRefusal, Points, Tail};
@@ -64,6 +63,5 @@ pub use shard::Shard;
 pub use state::{Prevailing, State};
 pub use store::{
     BENCH, CHECKS, COUNTS, LAYOUTS, Loaded, OVERSUBSCRIBED, PEERS, RecordFile, Run, SWAPS, Sink,
-    Skipped, default_path, load, newest, output_path,
+    Skipped, Stream, default_path, load, newest, output_path,
 };
-pub use stream::Stream;

@@ -2,12 +2,11 @@
 
 use super::{Comparison, End, Finding, Header, Metric, Refusal, Samples};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use touchstone_executor::Strategy;
 
-/// One line of a record file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Line {
@@ -15,10 +14,8 @@ pub enum Line {
     Run(Box<Header>),
     Setup(Setup),
     Observations(Observations),
-    /// A combination that is not measured, with the reason.
     Refusal(Refusal),
     Comparison(Box<Comparison>),
-    /// The counts of a case on a guest, equal for all executors.
     Count(Count),
     Finding(Box<Finding>),
     Point(Box<super::Point>),
@@ -82,7 +79,6 @@ impl Executor {
 }
 
 impl CellKey {
-    /// Engine and strategy.
     pub fn executor(&self) -> Executor {
         Executor { engine: self.engine.clone(), strategy: self.strategy }
     }
@@ -120,32 +116,40 @@ pub struct Setup {
     pub effective: BTreeMap<String, Option<String>>,
 }
 
-impl Setup {
-    /// The setup as a run records it: with the differences from that of the executor on its first
-    /// guest of the run.
-    #[must_use]
-    pub fn since(mut self, first: &Self) -> Self {
-        let mut effective = BTreeMap::new();
-        for key in first.effective.keys().filter(|key| !self.effective.contains_key(*key)) {
-            effective.insert(key.clone(), None);
+/// The setups of a run so far.
+#[derive(Debug, Clone, Default)]
+pub struct Setups {
+    /// That of each executor on its first guest of the run.
+    pub first: BTreeMap<Executor, Setup>,
+    /// Executors and guests with a setup.
+    pub written: BTreeSet<(Executor, String)>,
+}
+
+impl Setups {
+    /// A setup as the run records it: its differences from the executor's on its first guest.
+    /// `None` if it is recorded already.
+    pub fn recorded(&mut self, mut setup: Setup) -> Option<Setup> {
+        if !self.written.insert((setup.executor.clone(), setup.guest.clone())) {
+            return None;
         }
-        for (key, value) in self.effective {
-            if first.effective.get(&key) != Some(&value) {
-                effective.insert(key, value);
-            }
+        let Some(first) = self.first.get(&setup.executor) else {
+            self.first.insert(setup.executor.clone(), setup.clone());
+            return Some(setup);
+        };
+        for key in first.effective.keys() {
+            setup.effective.entry(key.clone()).or_insert(None);
         }
-        self.effective = effective;
-        self
+        setup.effective.retain(|key, value| first.effective.get(key) != Some(value));
+        Some(setup)
     }
 
-    /// The reverse: all that is in force, from a setup as a run records it. `first` is `None` for
-    /// that on the first guest itself.
-    #[must_use]
-    pub fn on(mut self, first: Option<&Self>) -> Self {
-        let mut effective = first.map(|first| first.effective.clone()).unwrap_or_default();
-        effective.append(&mut self.effective);
+    /// The reverse: all that is in force, from a setup as the run records it.
+    pub fn complete(&mut self, mut setup: Setup) -> Setup {
+        let first = self.first.entry(setup.executor.clone()).or_insert_with(|| setup.clone());
+        let mut effective = first.effective.clone();
+        effective.append(&mut setup.effective);
         effective.retain(|_, value| value.is_some());
-        Self { effective, ..self }
+        Setup { effective, ..setup }
     }
 }
 
@@ -155,8 +159,7 @@ pub struct Observations {
     pub cell: CellKey,
     /// Number of the process within the run, from 0.
     pub process: u32,
-    /// Shortest interference probe of the state in which its clean samples were taken, ns; 0 if
-    /// unknown.
+    /// Shortest interference probe of the state of its clean samples, ns; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub probe_ns: u64,
     pub metrics: BTreeMap<Metric, Samples>,
@@ -174,9 +177,8 @@ pub struct Count {
     pub counted_by: Vec<String>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 pub(crate) fn one() -> usize {

@@ -1,7 +1,7 @@
 //! Joins the records of all shards of a run.
 
-use super::{CellKey, Executor, Header, Line, Loaded, Match, Refusals, Setup, Shard};
-use std::collections::{BTreeMap, BTreeSet};
+use super::{Header, Line, Loaded, Observations, Refusals, Setups, Shard};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -167,18 +167,17 @@ impl Part {
         Ok(())
     }
 
-    fn check_cell(&self, cell: &CellKey) -> Result<(), MergeError> {
-        self.check(self.shard.has_cell(cell), || cell.name(None))
-    }
-
-    fn check_comparison(&self, of: &Match) -> Result<(), MergeError> {
-        self.check(self.shard.has_comparison(of), || of.name())
-    }
-
-    fn check(&self, is_own: bool, name: impl Fn() -> String) -> Result<(), MergeError> {
-        let foreign =
-            || MergeError::Foreign { file: self.file.clone(), shard: self.shard, name: name() };
-        if is_own { Ok(()) } else { Err(foreign()) }
+    /// Fails if a line is of another shard.
+    fn check_line(&self, line: &Line) -> Result<(), MergeError> {
+        let has = |case: &str, guest: &str| self.shard.has(case, guest);
+        let name = match line {
+            Line::Observations(Observations { cell, .. }) if !has(&cell.case, &cell.guest) => {
+                cell.name(None)
+            }
+            Line::Comparison(own) if !has(&own.of.case, &own.of.guest) => own.of.name(),
+            _ => return Ok(()),
+        };
+        Err(MergeError::Foreign { file: self.file.clone(), shard: self.shard, name })
     }
 }
 
@@ -197,18 +196,15 @@ fn engine((name, facts): (&String, &super::EngineFacts)) -> String {
 /// The first words in which two texts differ.
 fn first_difference(what: &str, a: &str, b: &str) -> (String, String) {
     let (mut a, mut b) = (a.split(' '), b.split(' '));
-    loop {
-        match (a.next(), b.next()) {
-            (Some(a), Some(b)) if a == b => {}
-            (a, b) => {
-                let word = |word: Option<&str>| match word {
-                    Some(word) if !word.is_empty() => format!("the {what} {word}"),
-                    _ => format!("no further {what}"),
-                };
-                return (word(a), word(b));
-            }
-        }
+    let (mut one, mut other) = (a.next(), b.next());
+    while one == other && one.is_some() {
+        (one, other) = (a.next(), b.next());
     }
+    let word = |word: Option<&str>| match word {
+        Some(word) if !word.is_empty() => format!("the {what} {word}"),
+        _ => format!("no further {what}"),
+    };
+    (word(one), word(other))
 }
 
 /// A merged run.
@@ -222,21 +218,16 @@ pub struct Merged {
 
 impl fmt::Display for Merged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cells: BTreeSet<&CellKey> = self.lines.iter().filter_map(cell).collect();
-        let comparisons = self.lines.iter().filter_map(|line| match line {
-            Line::Comparison(own) => Some(&own.of),
-            _ => None,
-        });
-        let comparisons: BTreeSet<&Match> = comparisons.collect();
+        let (mut cells, mut comparisons) = (BTreeSet::new(), BTreeSet::new());
+        for line in &self.lines {
+            match line {
+                Line::Observations(seen) => drop(cells.insert(&seen.cell)),
+                Line::Comparison(own) => drop(comparisons.insert(&own.of)),
+                _ => {}
+            }
+        }
         let (cells, comparisons) = (cells.len(), comparisons.len());
         write!(f, "{} shards, {cells} cells and {comparisons} comparisons", self.shards)
-    }
-}
-
-fn cell(line: &Line) -> Option<&CellKey> {
-    match line {
-        Line::Observations(seen) => Some(&seen.cell),
-        _ => None,
     }
 }
 
@@ -250,11 +241,8 @@ pub fn merge(files: Vec<(PathBuf, Loaded)>) -> Result<Merged, MergeError> {
     parts.sort_by_key(|part| part.shard.index);
     let Some(first) = parts.first() else { return Err(MergeError::NoFile) };
     parts.iter().try_for_each(|part| part.check_like(first))?;
-    for pair in parts.windows(2) {
-        if pair[0].shard == pair[1].shard {
-            let [a, b] = [&pair[0], &pair[1]].map(|part| part.file.clone());
-            return Err(MergeError::Double(a, b, pair[0].shard));
-        }
+    if let Some([a, b]) = parts.array_windows().find(|[a, b]| a.shard == b.shard) {
+        return Err(MergeError::Double(a.file.clone(), b.file.clone(), a.shard));
     }
     let of = first.shard.of;
     let is_there = |index: &u32| parts.iter().any(|part| part.shard.index == *index);
@@ -272,54 +260,17 @@ pub fn merge(files: Vec<(PathBuf, Loaded)>) -> Result<Merged, MergeError> {
         merged,
         ..first.header.clone()
     };
-    let mut joined = Joined::default();
+    let (mut lines, mut refusals, mut setups) = (Vec::new(), Refusals::new(), Setups::default());
     for part in parts {
-        let mut own = BTreeMap::new();
-        for line in &part.lines {
-            match line {
-                Line::Observations(seen) => part.check_cell(&seen.cell)?,
-                Line::Comparison(comparison) => part.check_comparison(&comparison.of)?,
-                _ => {}
-            }
-        }
-        part.lines.into_iter().for_each(|line| joined.add(line, &mut own));
-    }
-    Ok(Merged { header, lines: joined.lines, shards: of })
-}
-
-/// The lines of several runs as those of one.
-#[derive(Default)]
-struct Joined {
-    lines: Vec<Line>,
-    refusals: Refusals,
-    /// The setup of each executor on its first guest.
-    first: BTreeMap<Executor, Setup>,
-    written: BTreeSet<(Executor, String)>,
-}
-
-impl Joined {
-    /// Adds a line of a run, of which `first` has the setups on first guests.
-    fn add(&mut self, line: Line, first: &mut BTreeMap<Executor, Setup>) {
-        match line {
-            Line::Setup(setup) => {
-                let executor = setup.executor.clone();
-                let setup = setup.on(first.get(&executor));
-                first.entry(executor).or_insert_with(|| setup.clone());
-                if !self.written.insert((setup.executor.clone(), setup.guest.clone())) {
-                    return;
-                }
-                let short = match self.first.get(&setup.executor) {
-                    Some(first) => setup.since(first),
-                    None => self.first.entry(setup.executor.clone()).or_insert(setup).clone(),
-                };
-                self.lines.push(Line::Setup(short));
-            }
+        part.lines.iter().try_for_each(|line| part.check_line(line))?;
+        let mut own = Setups::default();
+        lines.extend(part.lines.into_iter().filter_map(|line| match line {
+            Line::Setup(setup) => setups.recorded(own.complete(setup)).map(Line::Setup),
             Line::Refusal(refusal) => {
-                if self.refusals.insert(refusal.clone()) {
-                    self.lines.push(Line::Refusal(refusal));
-                }
+                refusals.insert(refusal.clone()).then_some(Line::Refusal(refusal))
             }
-            line => self.lines.push(line),
-        }
+            line => Some(line),
+        }));
     }
+    Ok(Merged { header, lines, shards: of })
 }

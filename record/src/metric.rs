@@ -20,7 +20,6 @@ macro_rules! metrics {
         }
 
         impl Metric {
-            /// Every metric.
             pub const ALL: &[Self] = &[$(Self::$metric,)*];
 
             /// Its name in tables, its unit, and `true` if it is sampled.
@@ -59,7 +58,6 @@ metrics! {
     FirstCall = "first call", Nanoseconds, ONCE;
     /// Minor page faults of the calling thread in one call.
     PageFaults = "page faults", Count, ONCE;
-    /// Size of the artifact.
     ArtifactBytes = "artifact bytes", Bytes, ONCE;
     /// System calls of the calling thread in one call.
     SystemCalls = "system calls", Count, ONCE;
@@ -69,7 +67,6 @@ metrics! {
     Operators = "operators", Count, ONCE;
     /// The same in a second call on an instance that was not reset.
     WarmOperators = "operators of a second call", Count, ONCE;
-    /// Size of the guest's module.
     GuestBytes = "guest bytes", Bytes, ONCE;
 }
 

@@ -17,8 +17,7 @@ pub fn packed(content: &[u8]) -> Vec<u8> {
 }
 
 /// The content of a file that may be packed.
-/// Fails when the frame is damaged, something follows it, or it holds more than
-/// [`MOST_UNPACKED`] bytes.
+/// Fails when the frame is damaged, followed by something, or above [`MOST_UNPACKED`] bytes.
 pub fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>> {
     if !bytes.starts_with(&MAGIC) {
         return Ok(bytes);

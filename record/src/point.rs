@@ -1,5 +1,6 @@
 //! Points of experiments: what was measured where.
 
+use super::line::is_zero;
 use super::{Estimate, Executor, PointUnit, Sample, Samples, Status, estimate};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,6 @@ pub struct Point {
     /// Number of the process within the run, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub process: u32,
-    /// The samples of each metric.
     #[serde(default, deserialize_with = "values", skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Samples>,
     /// The reason why there are no values, or only those up to a failure.
@@ -53,11 +53,6 @@ fn values<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Samples
     Ok(values)
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(process: &u32) -> bool {
-    *process == 0
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointRefusal {
@@ -72,21 +67,15 @@ pub enum Coordinate {
     Text(String),
 }
 
+impl Coordinate {
+    pub fn number(&self) -> Option<u64> {
+        if let Self::Number(number) = self { Some(*number) } else { None }
+    }
+}
+
 impl From<u64> for Coordinate {
     fn from(number: u64) -> Self {
         Self::Number(number)
-    }
-}
-
-impl From<usize> for Coordinate {
-    fn from(number: usize) -> Self {
-        Self::Number(number as u64)
-    }
-}
-
-impl From<String> for Coordinate {
-    fn from(text: String) -> Self {
-        Self::Text(text)
     }
 }
 
@@ -158,10 +147,7 @@ impl Place {
     }
 
     pub fn number(&self, dimension: &str) -> Option<u64> {
-        match self.get(dimension)? {
-            Coordinate::Number(number) => Some(*number),
-            Coordinate::Text(_) => None,
-        }
+        self.get(dimension)?.number()
     }
 
     pub fn text(&self, dimension: &str) -> Option<&str> {
@@ -254,9 +240,10 @@ impl Point {
     }
 
     fn parts(self, name: &str, unit: PointUnit, values: &[u64]) -> Self {
-        let parts = unit.parts().iter().zip(values);
-        parts
-            .fold(self, |point, (part, value)| point.value(&format!("{name}{part}"), *value as f64))
+        let with = |point: Self, (part, value): (&&str, &u64)| {
+            point.value(&format!("{name}{part}"), *value as f64)
+        };
+        unit.parts().iter().zip(values).fold(self, with)
     }
 
     /// With the reason why it was not measured, or not to its end.

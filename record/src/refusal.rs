@@ -9,21 +9,18 @@ use touchstone_executor::Strategy;
 /// Most bytes of a reason in a record file. Reasons quote guests, whose messages have any length.
 const LONGEST_REASON: usize = 16 << 10;
 
-/// The reason why something is not measured. The order of refusals is that of their fields.
+/// The reason why something is not measured; what is `None`, it holds for all of. The order of
+/// refusals is that of their fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(test), derive(PartialOrd, Ord))]
 pub struct Refusal {
     pub engine: String,
-    /// The strategy; `None` if the reason holds for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// The guest; `None` if the reason holds for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<String>,
-    /// The case; `None` if the reason holds for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Threads; `None` if the reason holds for any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
     pub status: Status,
@@ -51,7 +48,6 @@ pub enum Status {
     Skipped,
     /// The host side failed.
     Failed,
-    /// The guest trapped.
     Trapped,
     /// The output differed from the expected one.
     Wrong,
@@ -77,8 +73,7 @@ fn shortened<S: Serializer>(reason: &str, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&format_args!("{kept}… ({} bytes more)", reason.len() - kept.len()))
 }
 
-/// Refusals in the order of what they concern, so that those of a cell are found without looking
-/// at all others.
+/// Refusals in the order of what they concern: those of a cell are found without a look at all.
 pub type Refusals = BTreeSet<Refusal>;
 
 /// The worst refusal of a cell: a failure says more than a missing strategy.
@@ -97,8 +92,7 @@ pub(super) fn remove_failures(all: &mut Refusals, cell: &CellKey) {
     }
 }
 
-/// The ranges of the refusals that concern a cell: of its strategy or of all, on its guest or on
-/// all, and so on.
+/// The ranges of the refusals that concern a cell: of its strategy or all, on its guest or all, ….
 fn places(cell: &CellKey) -> impl Iterator<Item = (Bound<Refusal>, Bound<Refusal>)> {
     (0..16_u8).map(|bits| {
         let names = |bit: u8| bits & (1 << bit) != 0;

@@ -1,6 +1,5 @@
 //! Shards of a run: parts that machines of one kind measure, each on its own.
 
-use super::{CellKey, Match};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -50,16 +49,6 @@ impl Shard {
     /// `true` if a case on a guest is in this shard.
     pub fn has(self, case: &str, guest: &str) -> bool {
         place(case, guest) % u64::from(self.of) == u64::from(self.index - 1)
-    }
-
-    /// `true` if a cell is in this shard.
-    pub fn has_cell(self, cell: &CellKey) -> bool {
-        self.has(&cell.case, &cell.guest)
-    }
-
-    /// `true` if a comparison is in this shard.
-    pub fn has_comparison(self, of: &Match) -> bool {
-        self.has(&of.case, &of.guest)
     }
 }
 

@@ -61,15 +61,13 @@ pub struct State {
     /// Share of the time that the hypervisor gave to other machines, %; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<f64>,
-    /// Programs that ran or waited for a processor, on average over the minute before; `None` if
-    /// unknown.
+    /// Programs that ran or waited for a processor, mean of the minute before; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
 }
 
 impl State {
-    /// `true` if the machine is in one state most of the time: times measured on it are comparable
-    /// with each other.
+    /// `true` if the machine is in one state most of the time, so that its times are comparable.
     pub fn is_steady(&self) -> bool {
         self.prevailing >= 60.0
     }

@@ -2,7 +2,7 @@
 
 use super::check::Names;
 use super::end::Above;
-use super::{Book, End, Header, Line};
+use super::{Book, Header, Line};
 use crate::files::{self, FilePath, read_whole, without_mark};
 use crate::packed::unpacked;
 use crate::terminal::complain;
@@ -21,10 +21,7 @@ pub fn default_path(name: &str) -> PathBuf {
 /// Where a measurement of the whole of something goes: the project's records, which it replaces. A
 /// part goes to a file of the same name in `target`, so that the records stay whole.
 pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
-    match is_whole {
-        true => default_path(name),
-        false => files::own("target").join(name),
-    }
+    if is_whole { default_path(name) } else { files::own("target").join(name) }
 }
 
 /// The remedy for a record file that cannot be written, as the end of a message.
@@ -76,12 +73,6 @@ impl Loaded {
         self.seen.get(run).is_some_and(|(_, is_whole)| *is_whole)
     }
 
-    /// The end line that the newest run lacks. `None` if it has one, or there is no run.
-    fn missing_end(&self) -> Option<End> {
-        let (above, is_whole) = self.seen.last()?;
-        (!is_whole).then(|| above.end())
-    }
-
     /// The runs that are whole, indexed.
     pub fn whole(self) -> Vec<Book> {
         let runs = self.runs.into_iter().zip(self.seen).filter(|(_, (_, is_whole))| *is_whole);
@@ -103,14 +94,13 @@ pub fn newest(path: impl Into<FilePath>, made_by: &str) -> Result<(Book, Vec<Ski
         complain(&format!("warning: {warning}"));
     }
     let Some((header, lines)) = loaded.runs.pop() else {
-        let why = loaded.skipped.first();
-        let why = why.map_or_else(String::new, |skipped| format!(" ({})", skipped.reason));
+        let why = loaded.skipped.first().map(|skipped| format!(" ({})", skipped.reason));
+        let why = why.unwrap_or_default();
         bail!("{path} holds no run that this build can read{why}; `{made_by}` makes one");
     };
     Ok((Book::of(header, lines), loaded.skipped))
 }
 
-/// A skipped line, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     pub line: usize,
@@ -308,13 +298,11 @@ impl RecordFile {
         kept.with_context(|| format!("cannot cut off the end of {}", self.path))
     }
 
-    /// `true` if the end of the lines that belong together may be missing, because a kill left half
-    /// a line.
+    /// `true` if a kill left half a line: the end of lines that belong together may be missing.
     pub fn was_torn(&self) -> bool {
         self.was_torn
     }
 
-    /// The file's path.
     pub fn path(&self) -> &Path {
         self.path.path()
     }
@@ -339,9 +327,8 @@ impl Sink for RecordFile {
         self.append_all(std::slice::from_ref(line))
     }
 
-    /// Appends lines in one write. Lines with measurements are flushed to the disk, so that
-    /// neither a kill nor a crash loses them. If the disk is full, a partly written line is
-    /// removed.
+    /// Appends lines in one write. Lines with measurements are flushed to the disk, so that neither
+    /// a kill nor a crash loses them. If the disk is full, a partly written line is removed.
     fn append_all(&mut self, lines: &[Line]) -> Result<()> {
         let mut bytes = Vec::new();
         for line in lines {
@@ -351,8 +338,7 @@ impl Sink for RecordFile {
         let end = self.file.metadata().map(|file| file.len());
         let mut kept = self.file.write_all(&bytes);
         if let (Err(_), Ok(end)) = (&kept, end) {
-            // Nobody else writes here. Where even this fails, the half line is skipped
-            // by whoever reads.
+            // Nobody else writes here. Where even this fails, readers skip the half line.
             let _ = self.file.set_len(end);
         }
         if !lines.iter().all(|line| matches!(line, Line::Refusal(_) | Line::Setup(_))) {
@@ -363,8 +349,10 @@ impl Sink for RecordFile {
 
     /// Appends the end line of the newest run, unless it is there.
     fn end(&mut self) -> Result<()> {
-        let end = load(&self.path)?.missing_end();
-        end.map_or(Ok(()), |end| self.append(&Line::End(end)))
+        match load(&self.path)?.seen.last() {
+            Some((above, false)) => self.append(&Line::End(above.end())),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -372,6 +360,38 @@ impl Sink for Vec<Line> {
     fn append(&mut self, line: &Line) -> Result<()> {
         self.push(line.clone());
         Ok(())
+    }
+}
+
+/// Writes the lines of a run one by one to a stream, such as the standard output of a shard.
+#[derive(Debug)]
+pub struct Stream<W> {
+    to: W,
+    above: Option<Above>,
+}
+
+impl<W: Write> Stream<W> {
+    pub fn new(to: W) -> Self {
+        Self { to, above: None }
+    }
+}
+
+impl<W: Write> Sink for Stream<W> {
+    fn append(&mut self, line: &Line) -> Result<()> {
+        let mut bytes = serde_json::to_vec(line).context("cannot write the record as JSON")?;
+        match (line, &mut self.above) {
+            (Line::Run(header), above) => *above = Some(Above::header(&header.run, &bytes)),
+            (_, Some(above)) => above.add(&bytes),
+            (_, None) => {}
+        }
+        bytes.push(b'\n');
+        let written = self.to.write_all(&bytes).and_then(|()| self.to.flush());
+        written.context("cannot print the records")
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let end = self.above.as_ref().map(Above::end);
+        end.map_or(Ok(()), |end| self.append(&Line::End(end)))
     }
 }
 

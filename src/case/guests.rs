@@ -1,6 +1,6 @@
 //! The built guests and their digests.
 
-use super::{Case, Library, default_folder, init, load_all};
+use super::{Case, Library, built_in, init, load_all};
 use crate::files::{self, FilePath, read_text, read_whole};
 use crate::record::hex;
 use anyhow::{Context, Result, bail};
@@ -10,8 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use touchstone_executor::guest::{GuestModule, HeapPages, link, text};
 
-/// A guest's bytes: the file, checked against its listed digest, or the result of linking or
-/// pre-initialising it.
+/// A guest's bytes: the file, checked against its digest, or that linked or pre-initialised.
 #[derive(Debug, Clone)]
 pub struct GuestFile {
     pub bytes: Arc<[u8]>,
@@ -19,7 +18,6 @@ pub struct GuestFile {
     pub sha256: String,
 }
 
-/// A guest's name, its libraries, and the export that pre-initialises it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Source {
     name: String,
@@ -41,13 +39,8 @@ pub struct Guests {
 impl Guests {
     /// The guests in a folder with `*.wasm` and `SHA256SUMS`.
     pub fn in_folder(folder: impl Into<FilePath>) -> Self {
-        Self {
-            folder: folder.into(),
-            listed: None,
-            files: HashMap::new(),
-            modules: HashMap::new(),
-            counting: false,
-        }
+        let (files, modules) = (HashMap::new(), HashMap::new());
+        Self { folder: folder.into(), listed: None, files, modules, counting: false }
     }
 
     /// The same guests, rewritten to count the operators that they execute.
@@ -95,10 +88,8 @@ impl Guests {
                 }
                 Source { link: libraries, name, .. } if !libraries.is_empty() => {
                     let main = self.file(name)?.bytes.clone();
-                    let bytes = libraries
-                        .iter()
-                        .map(|library| self.file(&library.file).map(|file| file.bytes.clone()));
-                    let bytes = bytes.collect::<Result<Vec<_>>>()?;
+                    let mut file = |of: &Library| anyhow::Ok(self.file(&of.file)?.bytes.clone());
+                    let bytes = libraries.iter().map(&mut file).collect::<Result<Vec<_>>>()?;
                     let names = libraries.iter().map(|library| &*library.name);
                     let linked: Vec<_> = names.zip(bytes.iter().map(|bytes| &**bytes)).collect();
                     let linked = link(&main, &linked)
@@ -132,9 +123,7 @@ impl Guests {
         }
         match self.listed.as_ref().and_then(|listed| listed.get(&file_name)) {
             Some(expected) if *expected == sha256 => {}
-            Some(_) => {
-                bail!("{place} is not the module that {list} lists; {remedy}")
-            }
+            Some(_) => bail!("{place} is not the module that {list} lists; {remedy}"),
             None => bail!("{list} does not list {file_name}; {remedy}"),
         }
         Ok(GuestFile { bytes: bytes.into(), sha256 })
@@ -169,8 +158,7 @@ impl Guests {
 #[derive(Debug, Clone)]
 pub enum Suite {
     BuiltIn,
-    /// A user's folder with `*.toml`, `*.wasm` and `SHA256SUMS`. Paths in its files cannot leave
-    /// it.
+    /// A user's folder with `*.toml`, `*.wasm` and `SHA256SUMS`, which no path in its files leaves.
     Folder(FilePath),
 }
 
@@ -182,7 +170,7 @@ impl Suite {
 
     pub fn cases(&self) -> Result<Vec<Case>> {
         match self {
-            Self::BuiltIn => load_all(default_folder()),
+            Self::BuiltIn => built_in(),
             Self::Folder(folder) => load_all(folder),
         }
     }

@@ -30,28 +30,24 @@ pub enum Input {
     Json {
         /// Its size in bytes.
         json: usize,
-        /// Seed of the contents.
         seed: u64,
     },
     /// Eight bytes: the checksum of the content of that text.
     JsonChecksum {
         /// The text's size in bytes.
         json_checksum: usize,
-        /// Seed of the contents.
         seed: u64,
     },
     Monsters {
         monsters: usize,
         /// Number of points on each path.
         points: usize,
-        /// Seed of the contents.
         seed: u64,
         codec: Codec,
     },
     /// Generated readings of a thermometer, encoded.
     Readings {
         readings: usize,
-        /// Seed of the contents.
         seed: u64,
         codec: Codec,
         /// `true` to add a field, as a later version of the schema does.
@@ -101,15 +97,10 @@ impl Input {
                     None => content,
                 })
             }
-            Self::Json { json, seed } => {
-                check_size(*json)?;
-                json::text(*json, *seed).map(String::into_bytes).with_context(too_small)
-            }
+            Self::Json { json, seed } => text(*json, *seed).map(String::into_bytes),
             Self::JsonChecksum { json_checksum, seed } => {
-                check_size(*json_checksum)?;
-                json::text(*json_checksum, *seed)
-                    .map(|text| json_payload::decode_any(text.as_bytes()).to_le_bytes().to_vec())
-                    .with_context(too_small)
+                let text = text(*json_checksum, *seed)?;
+                Ok(json_payload::decode_any(text.as_bytes()).to_le_bytes().to_vec())
             }
             Self::Monsters { monsters, points, seed, codec } => {
                 // Approximate memory of a monster and a point.
@@ -127,8 +118,8 @@ impl Input {
                 for field in fields {
                     match field {
                         Field::U32(number) => {
-                            let value = u32::try_from(number.value(heap_base)?)
-                                .context("a u32 field is larger than 32 bits")?;
+                            let value = u32::try_from(number.value(heap_base)?);
+                            let value = value.context("a u32 field is larger than 32 bits")?;
                             bytes.extend(value.to_le_bytes());
                         }
                         Field::U64(number) => bytes.extend(number.value(heap_base)?.to_le_bytes()),
@@ -153,8 +144,10 @@ fn check_size(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-fn too_small() -> String {
-    format!("a generated text has {} bytes or more", json::SMALLEST)
+fn text(bytes: usize, seed: u64) -> Result<String> {
+    check_size(bytes)?;
+    let too_small = || format!("a generated text has {} bytes or more", json::SMALLEST);
+    json::text(bytes, seed).with_context(too_small)
 }
 
 impl Number {

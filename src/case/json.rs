@@ -1,6 +1,5 @@
-//! JSON texts of any size in the shape of the large input of the payload suite:
-//! signed messages, as the guest `json-module` reads them. The same size and seed
-//! give the same bytes everywhere.
+//! JSON texts of any size in the shape of the large input of the payload suite: signed messages, as
+//! the guest `json-module` reads them. The same size and seed give the same bytes everywhere.
 
 use super::Random;
 use serde_json::Value;

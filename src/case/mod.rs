@@ -1,18 +1,16 @@
 //! Benchmark cases: data files, one a case, or one a suite of cases that share guests.
 
-mod guest_name;
 mod guests;
 pub mod init;
 mod input;
 mod json;
-mod link;
+mod names;
 mod random;
 mod suite;
 mod text;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
-use std::path::PathBuf;
 use std::time::Duration;
 use touchstone_executor::guest::HeapPages;
 use touchstone_executor::guest::text::similar;
@@ -22,10 +20,9 @@ use crate::files::{self, FilePath};
 use crate::record::data::{self, repeated};
 use crate::record::{Role, Sweep};
 
-pub use guest_name::GuestName;
 pub use guests::{GuestFile, Guests, Suite, digest};
 pub use input::{Field, Input, Number, parse_hex};
-pub use link::Library;
+pub use names::{GuestName, Library};
 pub use random::{Random, shuffled};
 pub use text::binary;
 
@@ -37,8 +34,7 @@ pub struct Case {
     pub name: String,
     /// Guests by their names, e.g. `test-runtime`.
     pub guests: Vec<GuestName>,
-    /// Titles in criterion and in the report, one per guest. The default combines the names of case
-    /// and guest.
+    /// Titles in criterion and the report, one per guest. The default combines both names.
     #[serde(default)]
     pub titles: Vec<String>,
     /// Libraries that answer imports of the guests, as `NAME=GUEST`: imports from the module NAME
@@ -53,7 +49,6 @@ pub struct Case {
     pub init: Option<String>,
     pub export: String,
     pub abi: Abi,
-    /// The input; empty by default.
     #[serde(default)]
     pub input: Input,
     /// Arguments of a WASI program after its name, which is that of the guest.
@@ -61,7 +56,6 @@ pub struct Case {
     pub arguments: Vec<String>,
     /// Numbers of threads that call at the same time.
     pub threads: Vec<usize>,
-    /// How the memory is set up.
     #[serde(default)]
     pub heap: HeapPages,
     #[serde(default)]
@@ -72,18 +66,15 @@ pub struct Case {
     /// Engines that are left out although they could run the case.
     #[serde(default)]
     pub without: Vec<Without>,
-    /// Longest time of a call, seconds; unlimited by default. Slower executors are left out with
-    /// that reason.
+    /// Longest time of a call, seconds; unlimited by default. Slower executors are left out for it.
     pub budget_s: Option<f64>,
-    /// Its part in overviews, charts and recommendations.
     pub role: Option<Role>,
     /// The codec component that turns the input into values, for the convention that needs one.
     pub codec: Option<String>,
     /// `true` to time calls on a used instance too.
     #[serde(default)]
     pub warm: bool,
-    /// An export that takes the same input and ignores it. It is timed warm, which gives the cost
-    /// of passing the input.
+    /// An export that takes the same input and ignores it, timed warm: the cost of the input.
     pub take: Option<Take>,
     pub expect: Expect,
     /// Further calls whose outputs are compared before anything is timed.
@@ -110,7 +101,6 @@ pub struct Without {
     pub reason: String,
 }
 
-/// An export that takes the input and ignores it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
@@ -141,7 +131,6 @@ impl Case {
         (self.abi == Abi::Wasi).then_some(settings)
     }
 
-    /// Longest time of a call.
     pub fn budget(&self) -> Option<Duration> {
         self.budget_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
@@ -153,11 +142,9 @@ const LONGEST_LIST: usize = 256;
 const OF_THE_REPORT: [&str; 3] = ["charts.toml", "pages.toml", "explanations.toml"];
 /// Longest name of a case or guest and longest title, bytes.
 const LONGEST_NAME: usize = 1024;
-/// Most threads of a cell.
 const MOST_THREADS: usize = 1 << 16;
 
-/// Longest first call of an instance, which may set things up: three times the budget of a call, or
-/// a second longer.
+/// Longest first call of an instance, which may set things up: triple the budget, or a second more.
 pub fn first_call(budget: Duration) -> Duration {
     budget + (budget * 2).min(Duration::from_secs(1))
 }
@@ -177,11 +164,6 @@ struct CaseFile {
 )]
 pub struct Expect {
     pub output: Input,
-}
-
-/// The folder of the cases: `benches/cases` in the project.
-pub fn default_folder() -> PathBuf {
-    files::project("benches/cases")
 }
 
 /// The case with a name. Fails with similar names if there is none.
@@ -206,8 +188,9 @@ pub fn find_work<'a>(cases: &'a [Case], name: &str) -> Result<(&'a Case, Option<
     }
 }
 
+/// The cases of the project.
 pub fn built_in() -> Result<Vec<Case>> {
-    load_all(default_folder())
+    load_all(files::project("benches/cases"))
 }
 
 /// All cases of a folder, sorted by file name. Fails if the folder cannot be read or has no case,

@@ -65,51 +65,35 @@ struct Scenario {
 
 impl Suite {
     pub(super) fn cases(self) -> Vec<Case> {
-        let Self {
-            guests,
-            threads,
-            heap,
-            sweep,
-            strategies,
-            without,
-            budget_s,
-            link,
-            imports,
-            init,
-            codec,
-            analysis,
-            scenarios,
-        } = self;
-        scenarios
-            .into_iter()
-            .map(|scenario| Case {
-                name: scenario.case,
-                guests: guests.iter().map(|guest| guest.name.clone()).collect(),
-                titles: guests
-                    .iter()
-                    .map(|guest| format!("{}/{}", guest.title, scenario.title))
-                    .collect(),
-                link: link.clone(),
-                imports,
-                init: init.clone(),
-                export: scenario.export,
-                codec: codec.clone().filter(|_| scenario.abi == Abi::Codec),
-                abi: scenario.abi,
-                input: scenario.input,
-                arguments: scenario.arguments,
-                threads: threads.clone(),
-                heap,
-                sweep: scenario.sweep.unwrap_or(sweep),
-                strategies: strategies.clone(),
-                without: without.clone(),
-                budget_s: scenario.budget_s.or(budget_s),
-                role: scenario.role,
-                warm: scenario.warm,
-                take: scenario.take,
-                expect: Expect { output: scenario.output },
-                also: scenario.also,
-                analysis: analysis.clone(),
-            })
-            .collect()
+        let case = |scenario: Scenario| Case {
+            name: scenario.case,
+            guests: self.guests.iter().map(|guest| guest.name.clone()).collect(),
+            titles: self
+                .guests
+                .iter()
+                .map(|guest| format!("{}/{}", guest.title, scenario.title))
+                .collect(),
+            link: self.link.clone(),
+            imports: self.imports,
+            init: self.init.clone(),
+            export: scenario.export,
+            codec: self.codec.clone().filter(|_| scenario.abi == Abi::Codec),
+            abi: scenario.abi,
+            input: scenario.input,
+            arguments: scenario.arguments,
+            threads: self.threads.clone(),
+            heap: self.heap,
+            sweep: scenario.sweep.unwrap_or(self.sweep),
+            strategies: self.strategies.clone(),
+            without: self.without.clone(),
+            budget_s: scenario.budget_s.or(self.budget_s),
+            role: scenario.role,
+            warm: scenario.warm,
+            take: scenario.take,
+            expect: Expect { output: scenario.output },
+            also: scenario.also,
+            analysis: self.analysis.clone(),
+        };
+        self.scenarios.into_iter().map(case).collect()
     }
 }

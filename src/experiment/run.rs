@@ -1,15 +1,15 @@
-//! The side of the command, which asks every question and records the answers, and the side of the
-//! processes that answer.
+//! The side of the command, which asks and records, and the side of the processes that answer.
 
 use super::workload;
 use super::workload::{Ask, Host, Planned, Question, Said, Terms, Workload};
 use crate::case::{self, Guests};
 use crate::files::read_whole;
 use crate::lab::Refused;
-use crate::measure::probe;
+use crate::measure::probe::{self, Calibration};
 use crate::plan::{Filter, Plan};
 use crate::record::{
-    Coordinate, Executor, Experiment, Header, Line, Point, RecordFile, Sampling, Sink, Status,
+    Coordinate, Executor, Experiment, Header, Line, Point, RecordFile, Samples, Sampling, Sink,
+    Status,
 };
 use crate::run::{digest_of, goes_on, going_on, header, starting_again};
 use crate::solo::{self, Limits};
@@ -24,8 +24,7 @@ use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 /// The message to a process: the experiment, the question and its terms.
 type Asking = (String, Question, Terms);
 
-/// Serves as a process: answers what the parent asks. Fails if this process has no parent that
-/// asks.
+/// Serves as a process: answers what the parent asks. Fails if there is no parent that asks.
 pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
     solo::serve("--worker", |(name, question, terms): &Asking, say| {
         let experiment = experiments.iter().find(|own| own.name == *name);
@@ -39,12 +38,10 @@ pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) ->
 
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// Selects executors.
     pub filter: Filter,
     /// Values of dimensions in place of the declared ones.
     pub values: BTreeMap<String, Vec<Coordinate>>,
     pub processes: u32,
-    /// The seed that is asked for, if any.
     pub seed: Option<u64>,
     /// Memory that a process may occupy, bytes; half of the available memory if `None`.
     pub memory: Option<u64>,
@@ -59,12 +56,8 @@ impl Asked {
         self.values.get(dimension).cloned().or_else(declared).unwrap_or_default()
     }
 
-    /// The numbers of a dimension.
     pub fn numbers(&self, experiment: &Experiment, dimension: &str) -> Vec<u64> {
-        let values = self.values(experiment, dimension).into_iter();
-        values
-            .filter_map(|value| if let Coordinate::Number(n) = value { Some(n) } else { None })
-            .collect()
+        self.values(experiment, dimension).iter().filter_map(Coordinate::number).collect()
     }
 }
 
@@ -72,7 +65,6 @@ impl Asked {
 pub struct Ran {
     /// Ctrl-C came first.
     pub stopped: bool,
-    /// Something failed or was wrong.
     pub failed: bool,
 }
 
@@ -82,7 +74,6 @@ pub struct Session<'a> {
     /// Arguments that make this program serve as a process.
     pub worker: &'a [&'a str],
     pub asked: Asked,
-    /// Ends the run.
     pub stop: &'a Stop,
 }
 
@@ -160,8 +151,7 @@ pub fn run(
     Ok((go_on(&session, &mut file, &known)?, file))
 }
 
-/// Asks the questions that the `known` lines of a file do not answer. All lines of an answer are
-/// added to it in one step.
+/// Asks what the `known` lines of a file do not answer, and adds each answer in one step.
 fn go_on(session: &Session<'_>, file: &mut RecordFile, known: &[Line]) -> Result<Ran> {
     let all = session.plan()?;
     let questions = || {
@@ -188,9 +178,11 @@ fn go_on(session: &Session<'_>, file: &mut RecordFile, known: &[Line]) -> Result
             }
         }
     }
-    let mut setups: BTreeSet<Executor> = known.iter().filter_map(setup_of).collect();
+    let setup =
+        |line: &_| if let Line::Setup(own) = line { Some(own.executor.clone()) } else { None };
+    let mut setups: BTreeSet<Executor> = known.iter().filter_map(setup).collect();
     let artifacts = Scratch::new()?;
-    let (probe_ns, folder) = (probe::calibrate(), artifacts.path().to_owned());
+    let (probe_ns, folder) = (Calibration::default().reference(), artifacts.path().to_owned());
     let terms = Terms { probe_ns, artifacts: folder, ..session.asked.terms.clone() };
     let progress = Progress::new(questions().count(), true);
     let failed = points.iter().any(|point| {
@@ -229,10 +221,6 @@ fn go_on(session: &Session<'_>, file: &mut RecordFile, known: &[Line]) -> Result
     Ok(ran)
 }
 
-fn setup_of(line: &Line) -> Option<Executor> {
-    if let Line::Setup(setup) = line { Some(setup.executor.clone()) } else { None }
-}
-
 fn point_of(line: &Line) -> Option<Point> {
     if let Line::Point(point) = line { Some((**point).clone()) } else { None }
 }
@@ -257,13 +245,11 @@ fn is_answered(points: &[Point], experiment: &Experiment, question: &Question) -
 fn wrong(experiment: &Experiment, point: &Point) -> Vec<(String, f64)> {
     let should_be_0 = |name: &str| experiment.metric(name).is_some_and(|own| own.zero);
     let own = point.values.iter().filter(|(name, _)| should_be_0(name));
-    let own = own.map(|(name, samples)| {
-        (name.clone(), samples.0.iter().map(|sample| sample.total).sum::<f64>())
-    });
+    let sum = |own: &Samples| own.0.iter().map(|sample| sample.total).sum::<f64>();
+    let own = own.map(|(name, samples)| (name.clone(), sum(samples)));
     own.filter(|(_, sum)| *sum > 0.0).collect()
 }
 
-/// `true` if something failed or was wrong.
 fn is_failure(experiment: &Experiment, point: &Point) -> bool {
     point.refused.as_ref().is_some_and(|refused| refused.status.is_failure())
         || !wrong(experiment, point).is_empty()
@@ -369,25 +355,20 @@ fn ask(
             Ok(None) => return false,
             Err(refused) => refused,
         };
-        match own.opens.take().filter(|opened| left.executors.contains(opened)) {
-            Some(opened) => {
-                left.executors.retain(|executor| *executor != opened);
-                refusals.push((Some(opened), refused));
-                // What the process found so far, the next one finds again.
-                own.lines.clear();
-                if left.executors.is_empty() {
-                    break;
-                }
+        let Some(opened) = own.opens.take().filter(|opened| left.executors.contains(opened)) else {
+            if left.executors.is_empty() {
+                refusals.push((None, refused.clone()));
             }
-            None if left.executors.is_empty() => {
-                refusals.push((None, refused));
-                break;
-            }
-            None => {
-                let all = left.executors.into_iter();
-                refusals.extend(all.map(|executor| (Some(executor), refused.clone())));
-                break;
-            }
+            let all = left.executors.into_iter();
+            refusals.extend(all.map(|executor| (Some(executor), refused.clone())));
+            break;
+        };
+        left.executors.retain(|executor| *executor != opened);
+        refusals.push((Some(opened), refused));
+        // What the process found so far, the next one finds again.
+        own.lines.clear();
+        if left.executors.is_empty() {
+            break;
         }
     }
     for (executor, refused) in refusals {

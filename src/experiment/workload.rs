@@ -54,8 +54,7 @@ impl Host {
         own.map(question).collect()
     }
 
-    /// The engine and the strategy of a question. Fails if it names none, or this build has no such
-    /// engine.
+    /// The engine and the strategy of a question. Fails if it names none, or none of this build.
     pub fn executor(&self, question: &Question) -> Result<(Arc<dyn MeasuredEngine>, Strategy)> {
         let executor = question.place.executor().context("the question names no executor")?;
         Ok((Arc::clone(self.engine(&executor.engine)?), executor.strategy))
@@ -74,8 +73,7 @@ pub struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// Prepares a swap method for the kinds of messages of the data file, on the engine of the
-    /// question.
+    /// Prepares a swap method for the messages of the data file, on the engine of the question.
     pub fn swapping(&mut self, method: Method) -> Result<(LoadPlan, Ready), Refused> {
         let engine = self.host.engine(self.question.place.text("engine").unwrap_or_default())?;
         let plan = swap::load(&swap::file(self.terms.file.as_deref()), &self.host.cases)?;

@@ -11,7 +11,6 @@ use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Inspection {
     pub is_component: bool,
-    /// The bytes themselves.
     #[serde(flatten)]
     pub identity: Identity,
     /// The error under all known features; `None` if it is valid.
@@ -27,7 +26,6 @@ pub struct Inspection {
     pub functions: u32,
     pub tables: u32,
     pub globals: u32,
-    /// Core modules in a component.
     pub core_modules: u32,
     /// `true` if a start function runs at each instantiation.
     pub has_start: bool,
@@ -47,7 +45,6 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// That of a binary form.
     pub fn of(binary: &[u8]) -> Self {
         Self {
             is_packed: binary.starts_with(&PREFIX),
@@ -66,7 +63,6 @@ pub struct Import {
     /// `func`, `memory`, `instance` and so on.
     pub kind: &'static str,
     pub ty: String,
-    /// The provider in a run.
     pub answer: Answer,
 }
 
@@ -77,11 +73,8 @@ pub enum Answer {
     HostFunction,
     /// A definition by Touchstone: a zeroed memory, a table of null entries, a global, a tag.
     Definition,
-    /// A stub that traps when called.
     Stub,
-    /// Nothing: the module is refused.
     Nothing,
-    /// For a component: the engine decides.
     Engine,
 }
 
@@ -118,7 +111,6 @@ pub struct Memory {
     pub is_imported: bool,
 }
 
-/// Segments of a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Segments {
     pub active: u32,

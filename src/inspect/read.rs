@@ -5,7 +5,7 @@ use touchstone_executor::Functions;
 use touchstone_executor::guest::text::plural;
 use wasmparser::{
     BinaryReaderError, CompositeInnerType, DataKind, ElementKind, Encoding, ExternalKind, FuncType,
-    MemoryType, Parser, Payload, TypeRef, ValType,
+    MemoryType, Parser, Payload, SubType, TypeRef, ValType,
 };
 
 /// Adds the sections, up to the first damaged one.
@@ -43,12 +43,11 @@ impl Reader<'_> {
             Payload::End(_) => self.depth = self.depth.saturating_sub(1),
             Payload::TypeSection(section) if is_outermost => {
                 for group in section {
-                    self.types.extend(group?.into_types().map(
-                        |ty| match ty.composite_type.inner {
-                            CompositeInnerType::Func(ty) => Some(ty),
-                            _ => None,
-                        },
-                    ));
+                    let function = |ty: SubType| match ty.composite_type.inner {
+                        CompositeInnerType::Func(ty) => Some(ty),
+                        _ => None,
+                    };
+                    self.types.extend(group?.into_types().map(function));
                 }
             }
             Payload::ImportSection(section) => {
@@ -81,8 +80,7 @@ impl Reader<'_> {
             }
             Payload::ExportSection(section) if is_outermost => {
                 for export in section {
-                    let export = export?;
-                    self.export(export);
+                    self.export(export?);
                 }
             }
             Payload::StartSection { .. } => self.found.has_start = true,
@@ -131,10 +129,8 @@ impl Reader<'_> {
     }
 
     fn import(&mut self, import: wasmparser::Import<'_>) {
-        let answer = match self.found.refused {
-            None => Answer::Definition,
-            Some(_) => Answer::Nothing,
-        };
+        let is_refused = self.found.refused.is_some();
+        let answer = if is_refused { Answer::Nothing } else { Answer::Definition };
         let (kind, ty, answer) = match import.ty {
             TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                 self.functions.push(index);

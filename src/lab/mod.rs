@@ -11,6 +11,7 @@ pub use reason::obstacles;
 use crate::case::Guests;
 use crate::plan::Cell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,7 +55,6 @@ pub fn config_for(threads: usize) -> Config {
 }
 
 impl Lab {
-    /// A lab over some guests. Every engine gets `config`.
     pub fn new(guests: Guests, config: Config) -> Self {
         Self {
             guests,
@@ -67,8 +67,7 @@ impl Lab {
         }
     }
 
-    /// Skips the probe of the way of execution, for work that publishes no times and must not
-    /// depend on time.
+    /// Skips the probe of the way of execution, for work that must not depend on time.
     pub fn without_times(self) -> Self {
         Self { probes_execution: false, ..self }
     }
@@ -120,11 +119,9 @@ impl Lab {
         self.last = None;
         let guest = self.guests.of_case(case, &cell.guest)?;
         let codec = case.codec.as_ref();
-        let codec = codec.map(|name| self.guests.module(name, HeapPages::default()));
-        let codec = codec.transpose()?;
+        let codec = codec.map(|name| self.guests.module(name, HeapPages::default())).transpose()?;
         let wasi = case.program(&cell.guest).map(Arc::new).or_else(|| self.config.wasi.clone());
-        let imports = case.imports;
-        let config = Config { codec, wasi, imports, ..self.config.clone() };
+        let config = Config { codec, wasi, imports: case.imports, ..self.config.clone() };
         let loaded = self.load_guest(engine, strategy, &guest, case.heap, &config)?;
         self.last = Some((key, loaded.clone()));
         Ok(loaded)
@@ -180,18 +177,16 @@ impl Lab {
     ) -> touchstone_executor::Result<Compiled> {
         let class = engine.artifact_class(strategy);
         let key = (engine.id(), class, guest.name().to_owned(), guest.sha256(), heap);
-        let compiled = match self.artifacts.get(&key) {
-            Some(compiled) => compiled.clone(),
-            None => {
-                let folder = self.shared.as_ref();
-                let (artifact, took) =
-                    engine.restore_or_compile(guest, strategy, &self.config, folder)?;
-                let compiled = (artifact, took.map(ns));
-                self.artifacts.entry(key).or_insert(compiled).clone()
+        let (config, folder) = (&self.config, self.shared.as_ref());
+        let compiled = match self.artifacts.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let made = engine.restore_or_compile(guest, strategy, config, folder)?;
+                place.insert((made.0, made.1.map(ns)))
             }
         };
         compiled.0.stage(strategy)?;
-        Ok(compiled)
+        Ok(compiled.clone())
     }
 
     /// The way of execution, probed once per executor, before its first module is used.

@@ -4,6 +4,7 @@ use super::reason::explained;
 use crate::case::{Also, Case, Input, first_call};
 use crate::record::{Status, hex};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::guest::GuestModule;
@@ -26,12 +27,10 @@ impl Instances {
         Arc::clone(&self.module)
     }
 
-    /// `true` if both hold instances of the same module.
     pub fn are_of_one_module(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.module, &other.module)
     }
 
-    /// An idle instance, or a new one.
     pub fn take(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
         let idle = self.idle.lock().pop();
         idle.map_or_else(|| self.module.new_instance(), Ok)
@@ -47,8 +46,7 @@ impl Instances {
         self.module.export(name, abi)
     }
 
-    /// Returns an instance for the next user. Its next `prepare` cleans up after an
-    /// interrupted call.
+    /// Returns an instance for the next user, whose `prepare` cleans up after an interrupted call.
     pub fn give_back(&self, instance: Box<dyn Instance>) {
         self.idle.lock().push(instance);
     }
@@ -162,7 +160,7 @@ impl Loaded {
 pub const VERY_LONG: Duration = Duration::from_secs(1);
 
 /// A cell that is not timed, with the reason.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{reason}")]
 pub struct Refused {
     pub status: Status,
@@ -179,7 +177,6 @@ impl Refused {
 }
 
 impl From<touchstone_executor::Error> for Refused {
-    /// The refusal of a cell by its backend.
     fn from(error: touchstone_executor::Error) -> Self {
         use touchstone_executor::Error::{ExportUnsupported, Unsupported};
         match error {

@@ -16,8 +16,7 @@ struct Surroundings {
     address_space: Option<u64>,
 }
 
-/// A reason without random parts of temporary names, and with the remedy for a shortage of the
-/// system.
+/// A reason without random parts of names, and with the remedy for a shortage of the system.
 pub(super) fn explained(reason: &str) -> String {
     Surroundings::here().explained(reason)
 }

@@ -2,7 +2,6 @@
 
 use super::collect::Collector;
 use super::judge::Retry;
-use super::once::ONCE;
 use super::round::{LONG, are_long};
 use super::{Caller, Crew, Work, probe, steps, warm};
 use crate::lab::{Opened, VERY_LONG};
@@ -12,6 +11,16 @@ use crate::record::{Metric, Sample, Samples};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// An observation made once per process, of a cell on one thread; `None` if this process has none.
+type Observe = fn(&Opened) -> Option<f64>;
+
+/// All such observations, in the metric's unit.
+const ONCE: &[(Metric, Observe)] = &[
+    (Metric::Compile, |opened| opened.loaded.compile_ns.map(|ns| ns as f64)),
+    (Metric::Load, |opened| Some(opened.loaded.load_ns as f64)),
+    (Metric::FirstCall, |opened| Some(opened.first_call_ns as f64)),
+];
 
 /// Measures an opened cell: calls on all its threads. On one thread also the costs of compiling and
 /// loading, the steps of a call for the cases of the overview, and calls on a used instance if the
@@ -77,9 +86,9 @@ fn calls(cell: &Cell, opened: &Opened, budget: &Budget) -> Result<Samples> {
 fn checked_call(opened: &Opened, retry: Duration) -> Sample {
     let is_very_long = Duration::from_nanos(opened.estimate_ns) >= VERY_LONG;
     let ended = Instant::now();
-    let mut clean = probe::is_clean();
+    let mut clean = probe::probe().clean;
     while is_very_long && !clean && ended.elapsed() < retry {
-        clean = probe::is_clean();
+        clean = probe::probe().clean;
     }
     Sample { clean, ..Sample::single(opened.estimate_ns as f64) }
 }

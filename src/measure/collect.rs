@@ -34,8 +34,7 @@ impl Collector {
         self.clean.len() + self.noisy.len()
     }
 
-    /// `true` if no further round is needed: there are all samples, or two of them and no time is
-    /// left.
+    /// `true` if no further round is needed: there are all samples, or two and no time is left.
     pub(super) fn is_complete(&self) -> bool {
         self.samples() >= self.planned || (self.spent > self.limit && self.samples() > 1)
     }

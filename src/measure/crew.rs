@@ -5,6 +5,7 @@ use super::probe::{self, Probed, Probes};
 use super::round::{LONG, are_long};
 use super::{Round, RoundPlan, Work};
 use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -29,8 +30,7 @@ const WAITED: u32 = 100;
 /// Shortest time of the calls of a thread in a round in which threads share processors: many times
 /// the few milliseconds that the scheduler gives each in turn.
 const IN_TURNS: Duration = Duration::from_millis(100);
-/// Difference by which the times of two threads on one processor may be counted too late: that of a
-/// tick of the scheduler.
+/// How late the times of two threads on one processor may be counted: a tick of the scheduler.
 const TICK: Duration = Duration::from_millis(5);
 
 /// Threads that make rounds together. They sleep between rounds.
@@ -55,7 +55,6 @@ struct Order {
 struct Turn {
     calls: u64,
     ns: u64,
-    /// `true` if the probes were clean.
     clean: bool,
     probes: Probes,
     used: Usage,
@@ -72,11 +71,11 @@ struct Usage {
 impl Crew {
     /// Starts `threads` threads. `make` creates the work of each, on that thread. Fails if a thread
     /// cannot be started or its work cannot be created.
-    pub fn start(
+    pub fn start<W: Work + 'static>(
         threads: usize,
-        make: impl Fn() -> Result<Box<dyn Work>> + Clone + Send + 'static,
+        make: impl Fn() -> Result<W> + Clone + Send + 'static,
     ) -> Result<Self> {
-        Self::start_from(0, threads, make)
+        Self::start_from(0, threads, move || Ok(Box::new(make()?)))
     }
 
     /// The same on the processors after the first `skipped` ones. Fails if there are fewer, unless
@@ -122,8 +121,7 @@ impl Crew {
         self.threads.len()
     }
 
-    /// Makes a round. Fails if a call fails or a thread does not answer; the crew must not be used
-    /// afterwards.
+    /// Makes a round. Fails if a call fails or a thread is silent; the crew is of no use then.
     pub fn round(&mut self, plan: RoundPlan) -> Result<Round> {
         let start = Arc::new(StartingLine {
             missing: AtomicUsize::new(self.threads()),
@@ -229,20 +227,16 @@ impl Crew {
 
     /// Collects one answer of each thread, in the order of the threads.
     fn gather(&mut self) -> Result<Vec<Turn>> {
-        let mut turns: Vec<(usize, Turn)> = Vec::with_capacity(self.threads());
+        let mut turns: BTreeMap<usize, Turn> = BTreeMap::new();
         let mut failed = None;
         for _ in 0..self.threads() {
             match self.ended.recv_timeout(STUCK) {
-                Ok((index, Ok(turn))) => turns.push((index, turn)),
+                Ok((index, Ok(turn))) => drop(turns.insert(index, turn)),
                 Ok((_, Err(error))) => drop(failed.get_or_insert(error)),
                 Err(_) => bail!("a thread of {} did not end its round", self.threads()),
             }
         }
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        turns.sort_by_key(|(index, _)| *index);
-        Ok(turns.into_iter().map(|(_, turn)| turn).collect())
+        failed.map_or_else(|| Ok(turns.into_values().collect()), Err)
     }
 }
 
@@ -269,7 +263,6 @@ struct StartingLine {
 }
 
 impl StartingLine {
-    /// Returns when every thread has arrived.
     fn wait(&self) {
         // Only the arrival matters, not what threads did before.
         self.missing.fetch_sub(1, Ordering::AcqRel);
@@ -304,7 +297,6 @@ impl Place {
         Ok(())
     }
 
-    /// Probes the processor.
     fn probe(&mut self) -> Probed {
         let probed = probe::probe();
         self.probed = Some((Instant::now(), probed));
@@ -379,10 +371,7 @@ fn turn(
     start: &StartingLine,
 ) -> Result<Turn> {
     // A failed thread must not leave the others waiting at the starting line.
-    let ready = match plan.probes {
-        true => place.settle().map(Some),
-        false => place.pin().map(|()| None),
-    };
+    let ready = if plan.probes { place.settle().map(Some) } else { place.pin().map(|()| None) };
     let before = ready.and_then(|probed| {
         let began = Instant::now();
         while plan.settles && began.elapsed() < SETTLED_IN {
@@ -416,8 +405,7 @@ fn turn(
     Ok(Turn { calls, ns, clean: before.clean && after.clean, probes, used })
 }
 
-/// The time that this thread has had a processor and has waited for one. 0 if the kernel does not
-/// count it.
+/// The time that this thread has had a processor and has waited for one; 0 if it is not counted.
 fn usage() -> Usage {
     let file = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     // Time on a processor, time spent waiting for one (both ns), and time slices.

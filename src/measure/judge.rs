@@ -9,8 +9,7 @@ const PER_ROUND: usize = 4;
 /// Shortest time for which rounds may be lost: other programs often take a processor this long.
 const BUSY: Duration = Duration::from_secs(3);
 
-/// Time for repeating what was measured with interference. Unless it is zero, it allows at least
-/// one repetition.
+/// Time for repeating what had interference. Unless it is zero, it allows a repetition.
 pub(super) struct Retry(pub(super) Duration);
 
 impl Retry {
@@ -22,7 +21,6 @@ impl Retry {
     }
 }
 
-/// Decides on rounds.
 pub(super) struct Judge {
     retry: Retry,
     /// Rounds in which the threads did not run side by side, so far and at most.
@@ -41,7 +39,6 @@ pub(super) enum Use {
 }
 
 impl Judge {
-    /// For `planned` rounds.
     pub(super) fn new(planned: usize, retry: Duration) -> Self {
         Self { retry: Retry(retry), lost: (0, planned * PER_ROUND), began: Instant::now() }
     }

@@ -11,7 +11,6 @@ mod collect;
 mod crew;
 mod footprint;
 mod judge;
-mod once;
 mod pin;
 pub mod probe;
 mod round;

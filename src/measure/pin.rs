@@ -8,8 +8,7 @@ use nix::unistd::Pid;
 /// The calling thread.
 const SELF: Pid = Pid::from_raw(0);
 
-/// One processor for each of `threads` threads, among those of the calling thread. Fails if there
-/// are fewer.
+/// One processor for each thread, among those of the calling one. Fails if there are fewer.
 pub(crate) fn processors(threads: usize) -> Result<Vec<usize>> {
     let set = sched_getaffinity(SELF).context("cannot read the processor affinity")?;
     let allowed = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));

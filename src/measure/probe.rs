@@ -37,7 +37,6 @@ static PREVAILING: AtomicU64 = AtomicU64::new(0);
 /// Shortest time of the passes in this process so far, ns: the reference without a calibration.
 static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// The result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Probed {
     pub(super) ns: u64,
@@ -51,11 +50,6 @@ pub(super) fn probe() -> Probed {
     Probed { ns, clean: judge(ns) }
 }
 
-/// `true` if this core is in the prevailing state of the machine. Takes about 0.1 ms.
-pub fn is_clean() -> bool {
-    probe().clean
-}
-
 /// Duration of the first probes of a [`Calibration`], and of later ones.
 const CALIBRATION: Duration = Duration::from_millis(500);
 const AGAIN: Duration = Duration::from_millis(60);
@@ -66,8 +60,7 @@ const AGAIN: Duration = Duration::from_millis(60);
 pub struct Calibration(Vec<u64>);
 
 impl Calibration {
-    /// Probes, and returns the shortest time of the prevailing state, ns, which processes need as a
-    /// reference.
+    /// Probes, and returns the reference for processes: the shortest prevailing time, ns.
     pub fn reference(&mut self) -> u64 {
         let time = if self.0.is_empty() { CALIBRATION } else { AGAIN };
         let started = Instant::now();
@@ -76,11 +69,6 @@ impl Calibration {
         }
         Prevailing::of(self.0.iter().copied()).low
     }
-}
-
-/// The reference of a [`Calibration`] of half a second.
-pub fn calibrate() -> u64 {
-    Calibration::default().reference()
 }
 
 /// Uses the reference of a [`Calibration`], of this process or another one of the same program. The
@@ -213,14 +201,14 @@ pub struct Watch {
 impl Watch {
     /// Probes before the first sample.
     pub fn start() -> Self {
-        Self { was_clean: is_clean() }
+        Self { was_clean: probe().clean }
     }
 
     /// Does `work`. Returns its result, and `true` if the probes before and after were clean.
     pub fn over<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<(T, bool)> {
         let before = self.was_clean;
         let done = work()?;
-        self.was_clean = is_clean();
+        self.was_clean = probe().clean;
         Ok((done, before && self.was_clean))
     }
 }

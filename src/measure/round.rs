@@ -16,15 +16,13 @@ pub struct RoundPlan {
     pub step: u64,
     /// Shortest time for which a thread makes calls.
     pub time: Duration,
-    /// `true` to make untimed calls first: the probe and a sleeping processor slow the first calls
-    /// down.
+    /// `true` to make untimed calls first: the probe and sleep of the processor slow first calls.
     pub settles: bool,
     /// `true` to run the probe before and after. Without it, the round is clean.
     pub probes: bool,
 }
 
-/// Calls of this length or longer have no untimed rounds, the checked call is a sample, and a round
-/// is one call.
+/// Calls this long have no untimed rounds, their checked call is a sample, a round is one call.
 pub(super) const LONG: Duration = Duration::from_millis(50);
 
 /// `true` if a round is one or two calls without untimed ones before them.
@@ -34,12 +32,10 @@ pub(super) fn are_long(sample: Duration, call_ns: u64) -> bool {
 
 /// Calls below this time, ns, need [`FEWEST_SHORT_CALLS`] in a sample.
 const SHORT_NS: u64 = 40_000;
-/// Fewest calls of a sample of short calls. The smallest publishable number of samples then
-/// holds 1,000 calls.
+/// Fewest calls of a sample of short calls: the fewest publishable samples then hold 1,000.
 const FEWEST_SHORT_CALLS: u64 = 125;
 
-/// Largest growth of a round to cover whole periods of the runtime. Deferred work matters less in
-/// longer calls.
+/// Largest growth of a round to whole periods. Deferred work matters less in longer calls.
 const WIDER: u64 = 20;
 
 impl RoundPlan {
@@ -64,8 +60,7 @@ impl RoundPlan {
         let whole = fill.next_multiple_of(period.max(1));
         let calls = if whole * call_ns <= sample_ns * WIDER { whole } else { fill };
         let (settles, probes) = (!are_long(sample, call_ns), true);
-        // The same on any number of threads: between batches, the processor catches up with its
-        // stores.
+        // On any number of threads: between batches, the processor catches up with its stores.
         let batch = (FEWEST_CALLS_US * 1000 / call_ns).clamp(1, calls);
         if threads < 2 {
             return Self { calls, batch, step: 1, time: Duration::ZERO, settles, probes };
@@ -83,7 +78,6 @@ pub struct Round {
     pub threads: Vec<(u64, u64)>,
     /// `true` if the probe was clean before and after on every thread's processor.
     pub clean: bool,
-    /// These probes.
     pub probes: Probes,
 }
 
@@ -102,7 +96,6 @@ impl Round {
         self.threads.iter().any(|(_, ns)| *ns < FEWEST_CALLS_US * 1000)
     }
 
-    /// The round as a sample.
     pub fn sample(&self) -> Sample {
         Sample {
             calls: self.threads.iter().map(|(calls, _)| calls).sum(),

@@ -6,6 +6,7 @@ use super::probe::Probes;
 use super::{Crew, Round, RoundPlan};
 use crate::plan::{Budget, Random, shuffled};
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub trait Side {
@@ -41,18 +42,16 @@ pub fn in_turns(
     random: &mut Random,
 ) -> Result<Vec<Vec<Round>>> {
     let order = |random: &mut Random, sides: usize| shuffled((0..sides).collect(), random);
-    let mut planned = Vec::with_capacity(sides.len());
+    let mut plans = vec![RoundPlan::ONE_CALL; sides.len()];
     for place in order(random, sides.len()) {
-        planned.push((place, sides[place].plan(budget.sample)?));
+        plans[place] = sides[place].plan(budget.sample)?;
     }
-    planned.sort_by_key(|(place, _)| *place);
-    let mut plans: Vec<RoundPlan> = planned.into_iter().map(|(_, plan)| plan).collect();
     let longest = budget.cell * u32::try_from(sides.len()).unwrap_or(u32::MAX);
     let began = Instant::now();
     let mut judge = Judge::new(budget.rounds * sides.len(), budget.retry);
     let mut all: Vec<Vec<Round>> = Vec::with_capacity(budget.rounds);
     while all.len() < budget.rounds && (all.len() < FEWEST || began.elapsed() <= longest) {
-        let mut round = Vec::with_capacity(sides.len());
+        let mut round = BTreeMap::new();
         for place in order(random, sides.len()) {
             let side = &mut *sides[place];
             let own = loop {
@@ -67,10 +66,9 @@ pub fn in_turns(
                     Use::Sample => break own,
                 }
             };
-            round.push((place, own));
+            round.insert(place, own);
         }
-        round.sort_by_key(|(place, _)| *place);
-        all.push(round.into_iter().map(|(_, own)| own).collect());
+        all.push(round.into_values().collect());
     }
     Ok(all)
 }

@@ -36,7 +36,6 @@ impl Drop for Caller {
 }
 
 impl Caller {
-    /// A caller with its own instance.
     pub fn new(opened: &Opened) -> Result<Self> {
         Ok(Self {
             opened: opened.clone(),
@@ -45,8 +44,7 @@ impl Caller {
         })
     }
 
-    /// Makes one other call on the same instance and compares its output. `other` must be opened on
-    /// the same module.
+    /// Makes a call on the same instance and compares its output. `other` is of the same module.
     fn call_other(&mut self, other: &Opened) -> Result<()> {
         call(other, &mut self.instance, &mut self.output)?;
         compare(other, &self.output)

@@ -1,11 +1,8 @@
-//! The sampling budget.
-
 use crate::record::{Sampling, estimate};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Shortest time of the calls of a sample, µs. In shorter samples, the cost of reading the clock
-/// would show.
+/// Shortest time of the calls of a sample, µs. In shorter ones, reading the clock would show.
 pub const FEWEST_CALLS_US: u64 = 20;
 
 /// Amount of sampling of a cell and a comparison in each process.
@@ -41,7 +38,6 @@ impl Budget {
         if self.processes < FULL { 1 } else { FULL }
     }
 
-    /// For results that are published.
     pub fn full(seed: u64) -> Self {
         Self {
             name: "full".to_owned(),

@@ -46,8 +46,7 @@ impl Cell {
         self.key.name(self.case.title(&self.guest))
     }
 
-    /// `true` if a filter selects the cell, by its name or by its name without a title, which
-    /// comparisons print.
+    /// `true` if a filter selects the cell by its name, or by that without a title.
     pub fn is_selected(&self, filter: &Filter) -> bool {
         filter.matches(&self.name()) || filter.matches(&self.key.name(None))
     }
@@ -98,23 +97,18 @@ impl Plan {
                 let module = match guests.of_case(&case, guest) {
                     Ok(module) => module,
                     Err(error) if error.downcast_ref() == Some(&InitError::NotBuilt) => {
+                        let reason = InitError::NotBuilt.to_string();
                         plan.refusals.extend(engines.iter().map(|engine| Refusal {
                             case: Some(case.name.clone()),
                             guest: Some(guest.to_string()),
-                            ..refusal(
-                                &**engine,
-                                Status::Unsupported,
-                                InitError::NotBuilt.to_string(),
-                            )
+                            ..refusal(&**engine, Status::Unsupported, reason.clone())
                         }));
                         continue;
                     }
                     Err(error) => return Err(error),
                 };
-                let init = case.init.as_ref().map(|export| InitFacts {
-                    export: export.clone(),
-                    sha256: hex(&module.sha256()),
-                });
+                let sha256 = || hex(&module.sha256());
+                let init = case.init.clone().map(|export| InitFacts { export, sha256: sha256() });
                 plan.works.push(WorkFacts {
                     case: case.name.clone(),
                     guest: GuestName::new(guest).to_string(),
@@ -142,12 +136,13 @@ impl Plan {
         engine: &Arc<dyn MeasuredEngine>,
         engines: &[Arc<dyn MeasuredEngine>],
     ) {
+        let not_asked = |reason| Refusal {
+            case: Some(case.name.clone()),
+            ..refusal(&**engine, Status::NotAsked, reason)
+        };
         let without = case.without.iter().find(|without| without.engine == engine.id());
         if let Some(Without { reason, .. }) = without {
-            self.refusals.push(Refusal {
-                case: Some(case.name.clone()),
-                ..refusal(&**engine, Status::NotAsked, reason.clone())
-            });
+            self.refusals.push(not_asked(reason.clone()));
             return;
         }
         let mut strategies = Vec::new();
@@ -172,10 +167,7 @@ impl Plan {
                 let reason = format!(
                     "it executes guest code as {like} does, and the case is about that code"
                 );
-                self.refusals.push(Refusal {
-                    case: Some(case.name.clone()),
-                    ..refusal(&**engine, Status::NotAsked, reason)
-                });
+                self.refusals.push(not_asked(reason));
                 return;
             }
             let preferred = strategies.iter().copied().min_by_key(|strategy| preference(*strategy));
@@ -202,7 +194,7 @@ impl Plan {
 }
 
 /// A refusal of every cell of an engine on a case.
-pub fn refusal(engine: &dyn MeasuredEngine, status: Status, reason: String) -> Refusal {
+fn refusal(engine: &dyn MeasuredEngine, status: Status, reason: String) -> Refusal {
     Refusal {
         engine: engine.id().to_owned(),
         strategy: None,

@@ -110,23 +110,20 @@ enum Baseline {
 }
 
 impl Rows {
-    /// All rows of a file, in its order. Fails if the file cannot be read or is wrong; the message
-    /// has the line.
+    /// All rows of a file. Fails if it cannot be read or is wrong; the message has the line.
     pub fn load(path: &Path, cases: &[Case]) -> Result<Self> {
-        let text = read_text(path)
-            .with_context(|| format!("cannot read the comparisons in {}", path.display()))?;
+        let shown = path.display();
+        let text =
+            read_text(path).with_context(|| format!("cannot read the comparisons in {shown}"))?;
         let file: File = toml::from_str(&text)
-            .with_context(|| format!("the comparisons in {} are invalid", path.display()))?;
-        let mut entries = Vec::new();
-        for entry in file.rows {
+            .with_context(|| format!("the comparisons in {shown} are invalid"))?;
+        let checked = |entry: Spanned<Entry>| {
             let line = 1 + text[..entry.span().start].matches('\n').count();
+            let invalid = || format!("the comparisons in {shown} at line {line} are invalid");
             let entry = entry.into_inner();
-            entry.check(cases).with_context(|| {
-                format!("the comparisons in {} at line {line} are invalid", path.display())
-            })?;
-            entries.push(entry);
-        }
-        Ok(Self(entries))
+            entry.check(cases).with_context(invalid).map(|()| entry)
+        };
+        file.rows.into_iter().map(checked).collect::<Result<_>>().map(Self)
     }
 
     /// The comparisons of some purposes that a filter selects, and the impossible rows with the
@@ -232,10 +229,9 @@ impl Entry {
                             Baseline::OfRuntime => {
                                 let mut all = names.engines.iter();
                                 let engine = all.find(|own| own.id() == executor.engine);
+                                let best = engine.and_then(|engine| best_of_runtime(&**engine));
                                 // Without the engine, the row is left out in any case.
-                                &engine
-                                    .and_then(|engine| best_of_runtime(&**engine))
-                                    .map_or(Baseline::Itself, Baseline::Executor)
+                                &best.map_or(Baseline::Itself, Baseline::Executor)
                             }
                             other => other,
                         };
@@ -360,25 +356,13 @@ impl Names {
 
     /// The comparison of two sides. Fails if a name is unknown here.
     pub fn compare(&self, of: &Match) -> Result<Compare> {
-        let side = |side: &Contender| {
-            self.cell(&CellKey {
-                case: of.case.clone(),
-                guest: of.guest.clone(),
-                engine: side.executor.engine.clone(),
-                strategy: side.executor.strategy,
-                threads: side.threads,
-            })
-        };
+        let side = |side: &Contender| self.cell(&of.cell(side));
         let another = match &of.subject.means {
             Means::After { case, .. } => Some(Arc::clone(self.case(case)?)),
             _ => None,
         };
-        Ok(Compare {
-            of: of.clone(),
-            subject: side(&of.subject)?,
-            baseline: side(&of.baseline)?,
-            another,
-        })
+        let (subject, baseline) = (side(&of.subject)?, side(&of.baseline)?);
+        Ok(Compare { of: of.clone(), subject, baseline, another })
     }
 
     /// The reason why this build or machine cannot make a comparison.

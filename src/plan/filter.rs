@@ -1,45 +1,35 @@
-//! Filters over names.
-
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
-use touchstone_executor::guest::text;
-use touchstone_executor::guest::text::similar;
+use touchstone_executor::guest::text::{self, similar};
 
 const FEW: usize = 20;
 
-/// Selects names: by a regular expression, as in criterion, or by an exact name.
+/// Selects names by a regular expression, as in criterion.
 #[derive(Debug, Clone, Default)]
 pub enum Filter {
     #[default]
     All,
     /// Names that the expression matches anywhere.
     Pattern(regex::Regex),
-    Exact(String),
 }
 
 impl Filter {
     /// The filter of a command-line argument. Fails if it is no regular expression.
     pub fn new(text: Option<&str>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::All) };
-        let pattern = regex::Regex::new(text)
-            .with_context(|| format!("the filter '{text}' is not a regular expression"))?;
-        Ok(Self::Pattern(pattern))
+        let pattern = regex::Regex::new(text).map(Self::Pattern);
+        pattern.with_context(|| format!("the filter '{text}' is not a regular expression"))
     }
 
     /// The regular expression; `None` for everything.
     pub fn text(&self) -> Option<String> {
-        match self {
-            Self::All => None,
-            Self::Pattern(pattern) => Some(pattern.as_str().to_owned()),
-            Self::Exact(text) => Some(format!("^{}$", regex::escape(text))),
-        }
+        if let Self::Pattern(pattern) = self { Some(pattern.as_str().to_owned()) } else { None }
     }
 
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Self::All => true,
             Self::Pattern(pattern) => pattern.is_match(name),
-            Self::Exact(text) => name == text,
         }
     }
 
@@ -86,8 +76,7 @@ pub fn hint(wanted: &str, names: &[String]) -> String {
     near(wanted, names) + &absent.unwrap_or_default()
 }
 
-/// Names, or parts of names, similar to a text, as the end of a message. Otherwise all names, if
-/// they are few.
+/// Names or parts of names similar to a text, as the end of a message; else all, if few.
 pub fn near(wanted: &str, names: &[String]) -> String {
     let mut parts = BTreeSet::new();
     for name in names {
@@ -96,7 +85,7 @@ pub fn near(wanted: &str, names: &[String]) -> String {
     }
     let near = similar(wanted, parts.into_iter());
     match names.len() {
-        _ if !near.is_empty() => touchstone_executor::guest::text::near(&near),
+        _ if !near.is_empty() => text::near(&near),
         0 => "; there are none".to_owned(),
         1..=FEW => {
             let names: Vec<String> = names.iter().map(|name| text::name(name)).collect();

@@ -9,11 +9,10 @@ mod overview;
 
 pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
-pub use cells::refusal;
 pub use cells::{Cell, Plan, crowded};
 pub use comparisons::{Compare, Names, Rows, Wanted, default_rows};
 pub use filter::{Filter, hint, near};
-pub use overview::Overview;
+pub use overview::keep_overview;
 
 use anyhow::{Result, ensure};
 

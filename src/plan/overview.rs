@@ -7,13 +7,12 @@ use crate::record::data;
 use anyhow::Result;
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::path::Path;
 use touchstone_executor::Strategy;
 
 /// The selection. A cell belongs to the overview if one of its entries selects it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Overview {
+struct Selection {
     cells: Vec<Entry>,
 }
 
@@ -32,29 +31,19 @@ struct Entry {
     threads: BTreeSet<usize>,
 }
 
-impl Overview {
-    /// The selection of a file. Fails if it cannot be read or is invalid.
-    pub fn load(path: &Path) -> Result<Self> {
-        data::read(path, "the overview")
-    }
-
-    /// The selection of the project.
-    pub fn of_project() -> Result<Self> {
-        Self::load(&files::project("benches/overview.toml"))
-    }
-
-    /// The cells of the overview among these.
-    pub fn select<'a>(&self, cells: &'a [Cell]) -> Vec<&'a Cell> {
-        let is_best = |cell: &Cell| best_of_runtime(&*cell.engine) == Some(cell.key.executor());
-        let has = |cell: &Cell, own: &Entry| {
-            let key = &cell.key;
-            own.threads.contains(&key.threads)
-                && own.cases.contains(&key.case)
-                && (own.engines.is_empty() || own.engines.contains(&key.engine))
-                && (own.strategies.contains(&key.strategy) || own.best && is_best(cell))
-        };
-        let is_first = |cell: &Cell| cell.case.guests.first().is_some_and(|own| *own == cell.guest);
-        let all = cells.iter().filter(|cell| is_first(cell));
-        all.filter(|cell| self.cells.iter().any(|own| has(cell, own))).collect()
-    }
+/// Keeps the cells of the overview. Fails if the selection cannot be read or is invalid.
+pub fn keep_overview(cells: &mut Vec<Cell>) -> Result<()> {
+    let file = files::project("benches/overview.toml");
+    let selection: Selection = data::read(file, "the overview")?;
+    let has = |cell: &Cell, own: &Entry| {
+        let key = &cell.key;
+        let is_best = || best_of_runtime(&*cell.engine) == Some(key.executor());
+        own.threads.contains(&key.threads)
+            && own.cases.contains(&key.case)
+            && (own.engines.is_empty() || own.engines.contains(&key.engine))
+            && (own.strategies.contains(&key.strategy) || own.best && is_best())
+    };
+    let is_first = |cell: &Cell| cell.case.guests.first().is_some_and(|own| *own == cell.guest);
+    cells.retain(|cell| is_first(cell) && selection.cells.iter().any(|own| has(cell, own)));
+    Ok(())
 }

@@ -74,8 +74,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err(wrong()) } else { Ok(time) }
 }
 
-/// Time of an overview after which no cell is measured again: on a busy machine, the page comes all
-/// the same.
+/// Time of an overview after which no cell is measured again, so that busy machines have a page.
 const OVERVIEW: Duration = Duration::from_secs(75);
 
 /// A requested run without its progress display.
@@ -85,8 +84,6 @@ pub struct Asked<'a> {
     pub engines: &'a [Arc<dyn MeasuredEngine>],
     /// Purposes of comparisons to make beside the cells.
     pub purposes: Vec<Purpose>,
-    /// `true` if the filter is one exact name.
-    pub exact: bool,
     /// Makes the command that starts a worker; see [`serve_if_worker`].
     pub worker: &'a dyn Fn() -> Result<Command>,
     pub pairs: Pairs<'a>,
@@ -100,39 +97,24 @@ pub fn serve_if_worker(engines: &[Arc<dyn MeasuredEngine>], suite: &Suite) -> Re
 }
 
 impl Asked<'_> {
-    /// The requested job. Fails if a name is unknown, a data file is invalid, or nothing is
-    /// selected.
+    /// The requested job. Fails if a name is unknown, a file is invalid, or nothing is selected.
     pub fn job(&self) -> Result<(Vec<Case>, Job)> {
         let arguments = self.arguments;
         let cases = self.suite.cases()?;
-        let filter = match (&arguments.filter, self.exact) {
-            (Some(text), true) => Filter::Exact(text.clone()),
-            (text, _) => Filter::new(text.as_deref())?,
-        };
+        let filter = Filter::new(arguments.filter.as_deref())?;
         let purposes = self.purposes.clone();
         let selection = Selection { filter, purposes, ..arguments.selection.clone() };
-        let seed = seed(arguments.seed);
-        let budget = |cells| {
-            let budget = match arguments.sampling {
-                SamplingName::Full => Budget::full(seed),
-                SamplingName::Quick => Budget::quick(seed),
-            };
-            match arguments.budget {
-                Some(time) => budget.within(time, cells),
-                None => budget,
-            }
+        let sampled = match arguments.sampling {
+            SamplingName::Full => Budget::full(seed(arguments.seed)),
+            SamplingName::Quick => Budget::quick(seed(arguments.seed)),
         };
-        let mut guests = self.suite.guests();
-        let rows = default_rows();
-        let job = Job::new(
-            &cases,
-            self.engines,
-            &mut guests,
-            &rows,
-            &selection,
-            budget,
-            arguments.in_process,
-        )?;
+        let budget = |cells| match arguments.budget {
+            Some(time) => sampled.within(time, cells),
+            None => sampled,
+        };
+        let (engines, mut guests) = (self.engines, self.suite.guests());
+        let (rows, here) = (default_rows(), arguments.in_process);
+        let job = Job::new(&cases, engines, &mut guests, &rows, &selection, budget, here)?;
         Ok((cases, job))
     }
 
@@ -156,10 +138,9 @@ impl Asked<'_> {
             stop: stop.clone(),
         };
         if self.prints_records() {
-            let in_file = self.arguments.resume || self.arguments.replace;
-            let in_file = in_file || self.arguments.selection.overview;
+            let Arguments { resume, replace, selection, .. } = self.arguments;
             ensure!(
-                !in_file,
+                !(*resume || *replace || selection.overview),
                 "--resume, --replace and --overview need a record file, and '-' is none"
             );
             return run(job, &host, &mut Stream::new(std::io::stdout()), observer);
@@ -169,14 +150,9 @@ impl Asked<'_> {
         }
         let mut records = RecordFile::append_to(&path)?;
         if self.arguments.resume {
-            let runs = record::load(&path)?.runs;
-            match go_on(&mut job, runs) {
-                Some(done) => observer.says(&going_on(
-                    &job.header.run,
-                    &format!("{done} cells and comparisons were begun"),
-                )),
-                None => observer.says("no run of this build on this machine can be continued"),
-            }
+            let begun = go_on(&mut job, record::load(&path)?.runs);
+            let none = || "no run of this build on this machine can be continued".to_owned();
+            observer.says(&begun.map_or_else(none, |done| going_on_with(&job, done)));
         }
         if self.arguments.replace {
             records.clear()?;
@@ -197,6 +173,10 @@ impl Asked<'_> {
             (None, Suite::BuiltIn) => record::default_path(record::BENCH).into(),
         }
     }
+}
+
+fn going_on_with(job: &Job, done: usize) -> String {
+    going_on(&job.header.run, &format!("{done} cells and comparisons were begun"))
 }
 
 /// Measures a shard, and gives its record file the name only when the shard is complete. Goes on
@@ -221,8 +201,7 @@ fn run_shard(
     }
     let (mut records, begun) = RecordFile::go_on(path.path())?;
     match begun.and_then(|run| go_on(&mut job, vec![run])) {
-        Some(done) => observer
-            .says(&going_on(&job.header.run, &format!("{done} cells and comparisons were begun"))),
+        Some(done) => observer.says(&going_on_with(&job, done)),
         None if records.clear()? => observer.says(&starting_again(records.path())),
         None => {}
     }

@@ -1,8 +1,11 @@
 //! The job of a run, and its outcome.
 
 use super::Task;
+use super::resume::Done;
 use crate::case::{Case, Guests};
-use crate::plan::{Budget, Cell, Compare, Filter, Overview, Plan, Rows, check_asked_threads, hint};
+use crate::plan::{
+    Budget, Cell, Compare, Filter, Plan, Rows, check_asked_threads, hint, keep_overview,
+};
 use crate::record::{CellKey, Header, MOST_WORKS, Match, Purpose, Refusal, Shard, Status};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeSet;
@@ -22,8 +25,7 @@ pub struct Job {
     pub budget: Budget,
     /// `true` if all engines share this process.
     pub in_process: bool,
-    /// The finished part of an interrupted run.
-    pub done: super::resume::Done,
+    pub done: Done,
 }
 
 /// Numbers of cells or comparisons, by outcome.
@@ -40,7 +42,6 @@ pub struct Tally {
     pub marked: usize,
 }
 
-/// The outcome of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Came {
     pub cells: Tally,
@@ -51,12 +52,10 @@ pub struct Came {
     pub stopped: bool,
     /// `true` if nothing was to be done, because the record file is complete.
     pub was_complete: bool,
-    /// The reason why the run broke off.
     pub broken_off: Option<String>,
 }
 
 impl Came {
-    /// Cells and comparisons that failed.
     pub fn failed(&self) -> usize {
         self.cells.failed + self.comparisons.failed
     }
@@ -107,10 +106,9 @@ impl Selection {
 
     fn has(&self, cell: &Cell) -> bool {
         let key = &cell.key;
-        let engines = self.engines.is_empty() || self.engines.contains(&key.engine);
-        let strategies = self.strategies.is_empty() || self.strategies.contains(&key.strategy);
-        let threads = self.threads.is_empty() || self.threads.contains(&key.threads);
-        engines && strategies && threads
+        (self.engines.is_empty() || self.engines.contains(&key.engine))
+            && (self.strategies.is_empty() || self.strategies.contains(&key.strategy))
+            && (self.threads.is_empty() || self.threads.contains(&key.threads))
     }
 }
 
@@ -133,17 +131,14 @@ impl Job {
         budget: impl FnOnce(usize) -> Budget,
         in_process: bool,
     ) -> Result<Self> {
-        for name in &selection.engines {
-            if engines.iter().all(|engine| engine.id() != name) {
-                let known: Vec<String> = engines.iter().map(|e| e.id().to_owned()).collect();
-                bail!("there is no engine '{name}' in this build{}", hint(name, &known));
-            }
+        let known: Vec<String> = engines.iter().map(|engine| engine.id().to_owned()).collect();
+        if let Some(name) = selection.engines.iter().find(|name| !known.contains(name)) {
+            bail!("there is no engine '{name}' in this build{}", hint(name, &known));
         }
         selection.threads.iter().try_for_each(|threads| check_asked_threads(*threads))?;
         let mut plan = Plan::new(cases, engines, guests)?;
         if selection.overview {
-            let selected = Overview::of_project()?.select(&plan.cells);
-            plan.cells = selected.into_iter().cloned().collect();
+            keep_overview(&mut plan.cells)?;
             plan.crowded.clear();
         }
         let works = plan.works.len();
@@ -153,10 +148,10 @@ impl Job {
         );
         let (mut compares, mut contests) = (Vec::new(), Vec::new());
         if !selection.purposes.is_empty() {
+            let Selection { purposes, filter, .. } = selection;
             let rows = Rows::load(rows, cases)?;
-            let found =
-                rows.select(&selection.purposes, cases, engines, &plan, &selection.filter)?;
-            for found in found.0.into_iter().filter(|found| selection.has(&found.subject)) {
+            let (found, _) = rows.select(purposes, cases, engines, &plan, filter)?;
+            for found in found.into_iter().filter(|found| selection.has(&found.subject)) {
                 match found.of.purpose {
                     Purpose::Overview => contests.push(found.of),
                     _ => compares.push(found),
@@ -191,19 +186,11 @@ impl Job {
             let names: Vec<&Match> = compares.iter().map(|compare| &compare.of).collect();
             header.questions = super::digest_of(&(keys, names))?;
             header.shard = Some(shard);
-            cells.retain(|cell| shard.has_cell(&cell.key));
-            compares.retain(|compare| shard.has_comparison(&compare.of));
+            cells.retain(|cell| shard.has(&cell.key.case, &cell.key.guest));
+            compares.retain(|compare| shard.has(&compare.of.case, &compare.of.guest));
         }
-        Ok(Self {
-            header,
-            refusals,
-            cells,
-            compares,
-            contests,
-            budget,
-            in_process,
-            done: super::resume::Done::default(),
-        })
+        let done = Done::default();
+        Ok(Self { header, cells, compares, contests, refusals, budget, in_process, done })
     }
 
     /// All tasks, the comparisons first.
@@ -213,17 +200,13 @@ impl Job {
         compares.chain(cells).collect()
     }
 
-    /// The displayed name of a task.
     pub fn name(&self, task: &Task) -> String {
         match task {
             Task::Cell(key) => {
                 let cell = self.cells.iter().find(|cell| cell.key == *key);
                 cell.map_or_else(|| key.name(None), Cell::name)
             }
-            Task::Compare(of) => {
-                let compare = self.compares.iter().find(|compare| compare.of == *of);
-                compare.map_or_else(String::new, Compare::name)
-            }
+            Task::Compare(of) => of.name(),
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The run loop: cells and comparisons in fresh processes, each opened, measured and recorded
-//! before the next.
+//! The run loop: cells and comparisons in fresh processes, each recorded before the next.
 //!
 //! Every cell is measured in several passes. In each pass every engine has its own process, which
 //! opens its cells in random order. Cells with too few clean samples are measured again in
@@ -12,7 +11,6 @@ mod passes;
 mod perform;
 mod provenance;
 mod resume;
-mod task;
 mod worker;
 
 pub use arguments::{
@@ -25,5 +23,4 @@ pub(crate) use perform::setup;
 pub use perform::{Performer, perform_side};
 pub use provenance::{Clone as ThisClone, digest_of, header, machine, now, tools};
 pub use resume::{Done as Finished, go_on, goes_on, going_on, starting_again};
-pub use task::{Done, Scope, Task};
-pub use worker::{FromWorker, ToWorker, serve};
+pub use worker::{Done, FromWorker, Scope, Task, ToWorker, serve};

@@ -1,17 +1,14 @@
-//! The passes of a run: every cell in several fresh processes, and in further ones if it has too
-//! few clean samples.
+//! The passes of a run: cells in several fresh processes, in more with too few clean samples.
 
 use super::resume::Done as Finished;
-use super::task::most_threads;
+use super::worker::most_threads;
 use super::{Came, Done, FromWorker, Job, Performer, Scope, Tally, Task, ToWorker};
 use crate::case::{Case, Guests, first_call};
 use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe::{self, Calibration};
 use crate::plan::{Cell, Random, shuffled};
 use crate::record::estimate::PROCESSES;
-use crate::record::{
-    CellKey, Comparison, Line, Match, Observations, Refusal, Setup, Sink, Status, worst,
-};
+use crate::record::{CellKey, Comparison, Line, Match, Observations, Refusal, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::Progress;
 use anyhow::{Context, Result, bail};
@@ -22,13 +19,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 
-/// Processes of a cell of the main page before their spread is judged. Fewer would often judge it
-/// too small.
+/// Processes of a cell of the main page whose spread is judged; that of fewer is often too small.
 const FIRST: usize = 6;
 /// Half of the width that its interval should have, over the median.
 const REACH: f64 = 0.05;
+const SECOND: Duration = Duration::from_secs(1);
 
-/// The environment of a run.
 pub struct Host<'a> {
     pub cases: &'a [Case],
     pub engines: &'a [Arc<dyn MeasuredEngine>],
@@ -41,7 +37,6 @@ pub struct Host<'a> {
     pub limit: Duration,
     /// After this time, nothing is measured a second time. The first pass is always made.
     pub until: Option<Instant>,
-    /// Ends the run.
     pub stop: Stop,
 }
 
@@ -129,21 +124,21 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn has_enough(&self, task: &Task) -> bool {
-        self.is_over(task) || self.done.clean_processes(task) >= self.job.budget.processes as usize
-    }
-
-    /// The folder for artifacts of a process.
     fn artifacts(&self, process: u32) -> &Path {
         self.artifacts[self.artifacts.len().min(process as usize + 1) - 1].path()
     }
 
+    /// Why a task has no result; `None` unless it was refused or failed.
+    fn refused(&self, task: &Task) -> Option<Status> {
+        match task {
+            Task::Cell(cell) => worst(&self.done.refusals, cell).map(|refusal| refusal.status),
+            Task::Compare(_) => self.broken.get(task).copied(),
+        }
+    }
+
     /// `true` if a task must not be repeated.
     fn is_over(&self, task: &Task) -> bool {
-        match task {
-            Task::Cell(cell) => self.done.is_refused(cell),
-            Task::Compare(_) => self.broken.contains_key(task),
-        }
+        self.refused(task).is_some()
     }
 
     /// `true` if a pass after the first one must end.
@@ -159,7 +154,8 @@ impl Run<'_> {
         }
         for extra in 0..budget.extra {
             let mut again = self.job.tasks();
-            again.retain(|task| !self.has_enough(task));
+            let wanted = budget.processes as usize;
+            again.retain(|task| !self.is_over(task) && self.done.clean_processes(task) < wanted);
             if again.is_empty() || self.host.stop.asked() || self.is_late(budget.processes) {
                 break;
             }
@@ -289,23 +285,23 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Starts a worker and follows it until it ends. Returns how many tasks are over, counted from
-    /// the first.
+    /// Starts a worker and follows it until it ends. Returns how many tasks are over.
     fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
         self.reference = self.calibration.reference();
-        let command = (self.host.worker)()?;
-        let spawned = self.host.stop.spawn::<ToWorker, FromWorker>(command)?;
-        let Some(mut child) = spawned else { return Ok(0) };
-        let told = ToWorker {
+        let child = self.host.stop.spawn::<ToWorker, FromWorker>((self.host.worker)()?)?;
+        let Some(mut child) = child else { return Ok(0) };
+        child.send(&ToWorker {
             budget: self.job.budget.clone(),
             process,
             probe_ns: self.reference,
             artifacts: self.artifacts(process).to_owned(),
             tasks: tasks.to_vec(),
-        };
-        child.send(&told);
+        });
         let (mut over, mut began, mut budget) = (0, false, None);
         let death = loop {
+            // The checked calls, and a second for the rest.
+            let first_calls =
+                |budget: Duration| first_call(budget) + budget.min(VERY_LONG) + SECOND;
             let limit = budget.map_or(self.host.limit, first_calls);
             match child.receive(Instant::now() + limit) {
                 Ok(Heard::Message(FromWorker::Begins(place))) => {
@@ -388,7 +384,9 @@ impl Run<'_> {
     fn keep(&mut self, process: u32, task: &Task, done: Done) -> Result<()> {
         match (task, done) {
             (Task::Cell(cell), Done::Measured { setup, metrics }) => {
-                self.setup(*setup)?;
+                if let Some(setup) = self.done.setups.recorded(*setup) {
+                    self.sink.append(&Line::Setup(setup))?;
+                }
                 let probe_ns = self.reference;
                 let seen = Observations { cell: cell.clone(), process, probe_ns, metrics };
                 self.observed(&Line::Observations(seen))?;
@@ -411,8 +409,8 @@ impl Run<'_> {
                 }
             }
             (task, _) => {
-                self.observer
-                    .says(&format!("{}: an answer to something else", self.job.name(task)));
+                let name = self.job.name(task);
+                self.observer.says(&format!("{name}: an answer to something else"));
             }
         }
         Ok(())
@@ -431,42 +429,24 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the setup once per executor and guest. Later guests have only the differences.
-    fn setup(&mut self, setup: Setup) -> Result<()> {
-        if !self.done.written.insert((setup.executor.clone(), setup.guest.clone())) {
-            return Ok(());
-        }
-        let Some(first) = self.done.setups.get(&setup.executor) else {
-            self.done.setups.insert(setup.executor.clone(), setup.clone());
-            return self.sink.append(&Line::Setup(setup));
-        };
-        self.sink.append(&Line::Setup(setup.since(first)))
-    }
-
     fn came(&self) -> Came {
         let mut came =
             Came { deaths: self.deaths, stopped: self.host.stop.asked(), ..Came::default() };
         let contests = self.job.contests.iter().cloned().map(Task::Compare);
         for task in self.job.tasks().into_iter().chain(contests) {
-            let tally = match task {
-                Task::Cell(_) => &mut came.cells,
-                Task::Compare(_) => &mut came.comparisons,
-            };
-            self.count(&task, tally);
+            match task {
+                Task::Cell(_) => self.count(&task, &mut came.cells),
+                Task::Compare(_) => self.count(&task, &mut came.comparisons),
+            }
         }
         came
     }
 
     fn count(&self, task: &Task, tally: &mut Tally) {
-        let refused = match task {
-            Task::Cell(cell) => worst(&self.done.refusals, cell).map(|refusal| refusal.status),
-            Task::Compare(_) => self.broken.get(task).copied(),
-        };
-        if refused.is_some_and(Status::is_failure) {
-            tally.failed += 1;
-            tally.wrong += usize::from(refused.is_some_and(Status::is_wrong));
-        } else if refused.is_some() {
-            tally.left_out += 1;
+        if let Some(refused) = self.refused(task) {
+            tally.failed += usize::from(refused.is_failure());
+            tally.wrong += usize::from(refused.is_wrong());
+            tally.left_out += usize::from(!refused.is_failure());
         } else if self.done.tasks.contains_key(task) {
             tally.measured += 1;
             let clean = match task {
@@ -478,12 +458,6 @@ impl Run<'_> {
             tally.marked += usize::from(clean < needed);
         }
     }
-}
-
-/// Time limit for opening and measuring a cell, from the time budget of a call: the checked calls,
-/// and a second for the rest.
-fn first_calls(budget: Duration) -> Duration {
-    first_call(budget) + budget.min(VERY_LONG) + Duration::from_secs(1)
 }
 
 /// Shuffles the modules, and the tasks of each module.

@@ -1,9 +1,9 @@
 //! Performs tasks in this process.
 
-use super::task::{Done, Scope, Task};
+use super::worker::{Done, Scope, Task};
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened, Refused, config_for};
-use crate::measure::{Caller, Crew, InBursts, Raw, Work, measure, turns};
+use crate::measure::{Caller, Crew, InBursts, Raw, measure, turns};
 use crate::plan::{Budget, Cell, Compare, Names, Random, cores};
 use crate::record::{CellKey, Match, Means, Setup};
 use anyhow::{Context, Result};
@@ -12,7 +12,6 @@ use std::sync::Arc;
 use touchstone_executor::Support;
 use touchstone_executor::adapter::{MeasuredEngine, RawCall};
 
-/// Performs tasks, one after the other.
 pub struct Performer {
     names: Names,
     lab: Lab,
@@ -42,8 +41,7 @@ impl Performer {
         })
     }
 
-    /// Performs a task. `before_calls` runs when everything is loaded, just before the first call
-    /// of the guest.
+    /// Performs a task. `before_calls` runs when all is loaded, before the guest's first call.
     pub fn perform(&mut self, task: &Task, before_calls: &mut dyn FnMut()) -> Done {
         let done = match task {
             Task::Cell(key) => self.cell(key, before_calls),
@@ -102,16 +100,14 @@ impl Performer {
                     export: &cell.case.export,
                     input: &opened.input,
                 };
-                let raw = cell
-                    .engine
-                    .raw(&opened.loaded.guest, &call)?
-                    .context("there is no raw reference")?;
+                let raw = cell.engine.raw(&opened.loaded.guest, &call)?;
+                let raw = raw.context("there is no raw reference")?;
                 Some(Arc::new(parking_lot::Mutex::new(Some(raw))))
             }
             _ => None,
         };
         let means = side.means.clone();
-        Crew::start(side.threads, move || -> Result<Box<dyn Work>> {
+        Crew::start_from(0, side.threads, move || {
             Ok(match &means {
                 Means::Raw => {
                     let call = raw.as_ref().and_then(|raw| raw.lock().take());
@@ -136,8 +132,8 @@ fn of_case(error: impl Into<Refused>) -> (Refused, Scope) {
     (error.into(), Scope::Case)
 }
 
-/// The complete setup of an opened cell.
 pub(crate) fn setup(cell: &Cell, opened: &Opened) -> Setup {
+    let effective = opened.loaded.effective.iter();
     Setup {
         executor: cell.key.executor(),
         guest: cell.key.guest.clone(),
@@ -145,12 +141,7 @@ pub(crate) fn setup(cell: &Cell, opened: &Opened) -> Setup {
             Support::Emulated { how } => Some((*how).to_owned()),
             _ => None,
         },
-        effective: opened
-            .loaded
-            .effective
-            .iter()
-            .map(|(key, value)| (key.to_owned(), Some(value.to_owned())))
-            .collect(),
+        effective: effective.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))).collect(),
     }
 }
 

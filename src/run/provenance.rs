@@ -39,10 +39,7 @@ pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Pl
         sampling,
         engines: engines.iter().map(facts).collect(),
         works: plan.works.clone(),
-        questions: String::new(),
-        state: None,
-        shard: None,
-        merged: Vec::new(),
+        ..Header::default()
     }
 }
 
@@ -157,18 +154,12 @@ fn commit() -> String {
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else {
         return files::commit().unwrap_or(UNKNOWN).to_owned();
     };
-    let changed = git(&[
-        "status",
-        "--porcelain",
-        "--",
-        ":/",
-        ":(exclude,top)records",
-        ":(exclude,top)image",
-        ":(exclude,top)BENCHMARK.md",
-        ":(exclude,top)benchmark",
-        ":(exclude,top)README.md",
-    ]);
-    match changed.as_deref() {
+    let others = ["records", "image", "BENCHMARK.md", "benchmark", "README.md"];
+    let others = others.map(|path| format!(":(exclude,top){path}"));
+    let others = others.iter().map(String::as_str);
+    let status: Vec<&str> =
+        ["status", "--porcelain", "--", ":/"].into_iter().chain(others).collect();
+    match git(&status).as_deref() {
         Some("") => head,
         _ => format!("{head}-dirty"),
     }

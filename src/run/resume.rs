@@ -1,9 +1,7 @@
-//! Continues an interrupted run.
-
 use super::{Job, Task};
 use crate::record::estimate::{has_enough, needed, of_processes, processes_for};
-use crate::record::{CellKey, Executor, Header, Line, Metric, Refusals, Setup, worst};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::record::{CellKey, Header, Line, Metric, Refusals, Setups};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The finished part of a run.
@@ -16,10 +14,7 @@ pub struct Done {
     /// By cell: the medians of the processes whose calls are clean, ns.
     pub medians: BTreeMap<CellKey, BTreeMap<u32, f64>>,
     pub refusals: Refusals,
-    /// Setup of each executor on its first guest of the run.
-    pub setups: BTreeMap<Executor, Setup>,
-    /// Executors and guests with a written setup.
-    pub written: BTreeSet<(Executor, String)>,
+    pub setups: Setups,
 }
 
 impl Done {
@@ -44,21 +39,12 @@ impl Done {
                 self.tasks.entry(task).or_default().insert(comparison.process, clean);
             }
             Line::Refusal(refusal) => drop(self.refusals.insert(refusal.clone())),
-            Line::Setup(setup) => {
-                self.written.insert((setup.executor.clone(), setup.guest.clone()));
-                self.setups.entry(setup.executor.clone()).or_insert_with(|| setup.clone());
-            }
+            Line::Setup(setup) => drop(self.setups.recorded(setup.clone())),
             _ => {}
         }
     }
 
-    /// `true` if a cell is refused.
-    pub fn is_refused(&self, cell: &CellKey) -> bool {
-        worst(&self.refusals, cell).is_some()
-    }
-
-    /// Number of clean processes that a cell should have: `first`, then as many as the spread
-    /// between these asks for.
+    /// Clean processes that a cell should have: `first`, then as many as their spread asks for.
     pub fn wanted(&self, cell: &CellKey, (first, share, most): (usize, f64, usize)) -> usize {
         let medians = self.medians.get(cell).into_iter().flatten().map(|(_, median)| *median);
         let medians: Vec<f64> = medians.take(first).collect();
@@ -96,8 +82,7 @@ pub fn goes_on(before: &Header, ours: &Header) -> bool {
         && before.shard == ours.shard
 }
 
-/// Makes a job resume the last run of a file, if it can. Returns the number of tasks that were done
-/// in some process.
+/// Makes a job resume the last run of a file, if it can. Returns how many tasks were begun.
 pub fn go_on(job: &mut Job, runs: Vec<(Header, Vec<Line>)>) -> Option<usize> {
     let (header, lines) = runs.into_iter().next_back()?;
     if !goes_on(&header, &job.header) {

@@ -1,16 +1,105 @@
-//! Worker processes: the messages, and the worker's side.
+//! Worker processes: their tasks with the outcomes, the messages, and the worker's side.
 
-use super::task::most_threads;
-use super::{Done, Performer, Task};
+use super::Performer;
 use crate::case::{Case, Guests};
+use crate::lab::Refused;
 use crate::measure::probe;
 use crate::plan::Budget;
+use crate::record::{CellKey, Executor, Match, Metric, Refusal, Samples, Setup};
 use crate::supervise::Parent;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use touchstone_executor::Strategy;
 use touchstone_executor::adapter::MeasuredEngine;
+
+/// A cell to measure or a comparison to make.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Task {
+    Cell(CellKey),
+    Compare(Match),
+}
+
+impl Task {
+    /// Engine, strategy, guest, case, and threads that make calls at the same time; those of the
+    /// subject if it is a comparison.
+    fn parts(&self) -> (&str, Strategy, &str, &str, usize) {
+        match self {
+            Self::Cell(CellKey { case, guest, engine, strategy, threads }) => {
+                (engine, *strategy, guest, case, *threads)
+            }
+            Self::Compare(Match { case, guest, subject, .. }) => {
+                let Executor { engine, strategy } = &subject.executor;
+                (engine, *strategy, guest, case, subject.threads)
+            }
+        }
+    }
+
+    /// The engine in whose process the task is performed.
+    pub fn engine(&self) -> &str {
+        self.parts().0
+    }
+
+    /// The module that it loads. Tasks of one module follow each other.
+    pub fn module(&self) -> (&str, Strategy, &str) {
+        let (engine, strategy, guest, ..) = self.parts();
+        (engine, strategy, guest)
+    }
+
+    pub fn case(&self) -> &str {
+        self.parts().3
+    }
+
+    /// Its refusal. A failure concerns one cell; other reasons hold more widely.
+    pub fn refused(&self, refused: Refused, scope: Scope) -> Refusal {
+        let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
+        let (engine, strategy, guest, case, threads) = self.parts();
+        Refusal {
+            engine: engine.to_owned(),
+            strategy: Some(strategy),
+            guest: Some(guest.to_owned()),
+            case: (scope != Scope::Module).then(|| case.to_owned()),
+            threads: (scope == Scope::Cell).then_some(threads),
+            status: refused.status,
+            reason: refused.reason,
+        }
+    }
+}
+
+/// Most threads of some tasks; 1 if there are none.
+pub(super) fn most_threads(tasks: &[Task]) -> usize {
+    tasks.iter().map(|task| task.parts().4).max().unwrap_or(1)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Every case on the guest.
+    Module,
+    /// The case, on any number of threads.
+    Case,
+    Cell,
+}
+
+/// The outcome of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Done {
+    Measured {
+        setup: Box<Setup>,
+        metrics: BTreeMap<Metric, Samples>,
+    },
+    Compared {
+        /// ns per call of subject and baseline by round.
+        rounds: Vec<(f64, f64)>,
+        /// Indices of the rounds with interference.
+        noisy: Vec<usize>,
+    },
+    /// Refused or failed.
+    Refused {
+        refusal: Box<Refusal>,
+    },
+}
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToWorker {

@@ -167,8 +167,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
         self.memory = Some(bytes);
     }
 
-    /// Process number, for a tracer or a signal. Not reused before this `Child` reports its death
-    /// or is dropped.
+    /// Process number, not reused before this `Child` reports its death or is dropped.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
@@ -179,8 +178,7 @@ impl<T: Serialize, F: DeserializeOwned + Send + 'static> Child<T, F> {
         let _ = send(&self.stream, message);
     }
 
-    /// Waits for the next message until the deadline. Fails if the child sends something other than
-    /// a message.
+    /// Waits for the next message until the deadline. Fails if the child sends anything else.
     pub fn receive(&mut self, deadline: Instant) -> Result<Heard<F>> {
         loop {
             if let Some(death) = &self.death {

@@ -64,8 +64,7 @@ impl Stop {
         self.state().asked
     }
 
-    /// Waits for a child. No signal is sent meanwhile, because the child's number may be reused
-    /// afterwards.
+    /// Waits for a child. No signal is sent meanwhile: its number may be reused afterwards.
     pub(super) fn reaping(
         &self,
         pid: u32,

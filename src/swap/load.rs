@@ -44,7 +44,7 @@ pub fn under_load(ready: Ready, plan: LoadPlan) -> Result<UnderLoad, Refused> {
     });
     let of_callers = Arc::clone(&place);
     let mut crew = Crew::start(plan.threads, move || {
-        Ok(Box::new(Caller { mine: None, place: Arc::clone(&of_callers) }) as Box<dyn Work>)
+        Ok(Caller { mine: None, place: Arc::clone(&of_callers) })
     })?;
     let started = Instant::now();
     // Every caller uses the first module and, after the last replacement, the last one.

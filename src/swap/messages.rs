@@ -55,7 +55,6 @@ pub struct Ready {
     artifacts: [Artifact; 2],
 }
 
-/// The loaded module of a kind, and its export.
 pub(super) struct Loaded {
     kind: usize,
     module: Box<dyn Module>,
@@ -109,7 +108,6 @@ impl Ready {
         load().map_err(|error: touchstone_executor::Error| of.refused(error))
     }
 
-    /// A new instance of a loaded module.
     pub(super) fn instance(&self, of: &Loaded) -> Result<Box<dyn Instance>, Refused> {
         of.module.new_instance().map_err(|error| self.kinds[of.kind].refused(error))
     }
@@ -148,7 +146,6 @@ impl Messages {
         Ok(messages)
     }
 
-    /// The kind of the last message.
     pub fn last(&self) -> usize {
         self.last
     }
@@ -163,8 +160,7 @@ impl Messages {
         }
     }
 
-    /// Sends another message of a kind than its case has, as [`Self::send`] does. Fails as
-    /// [`Self::send`].
+    /// Sends another message of a kind than its case has, and fails, as [`Self::send`] does.
     pub fn send_other(
         &mut self,
         kind: usize,
@@ -182,13 +178,9 @@ impl Messages {
     /// Loads the module of a kind unless it is there.
     fn turn_to(&mut self, kind: usize) -> Result<(), Refused> {
         self.last = kind;
-        if self.live[kind].is_none() {
-            self.change_to(kind)?;
+        if self.live[kind].is_some() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn change_to(&mut self, kind: usize) -> Result<(), Refused> {
         let method = self.ready.method;
         // Drop the old one first, so that there are never two.
         if !method.keeps_instances() {

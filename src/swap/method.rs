@@ -36,7 +36,6 @@ const POOL: [Strategy; 2] =
     [Strategy::new(InstanceFrom::Pooling, MemoryFrom::CopyOnWrite), Strategy::POOL];
 
 impl Method {
-    /// All methods, in order.
     pub const ALL: [Self; 5] =
         [Self::Recompile, Self::LoadArtifact, Self::Instantiate, Self::TwoLive, Self::Pool];
 

@@ -13,12 +13,10 @@ use std::time::Duration;
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::{Abi, Execution};
 
-/// The content of `benches/swap.toml`.
 #[derive(Debug, Clone)]
 pub struct SwapPlan {
     /// A case for each kind of message.
     pub kinds: [Arc<Case>; 2],
-    /// The load and the replacements.
     pub load: LoadPlan,
     /// Methods whose memory over many swaps is read, a regular expression; all if there is none.
     pub soak: Option<String>,
@@ -27,9 +25,7 @@ pub struct SwapPlan {
 /// The load and the number of replacements.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadPlan {
-    /// Threads that call.
     pub threads: usize,
-    /// Number of replacements.
     pub replacements: u64,
     /// Pause after each replacement.
     pub pause: Duration,
@@ -50,8 +46,7 @@ pub fn file(given: Option<&Path>) -> PathBuf {
     given.map_or_else(own, Path::to_owned)
 }
 
-/// Reads the file. It may name only `cases`. Fails if the file cannot be read or is wrong; the
-/// message names it.
+/// Reads the file, which may name only `cases`. Fails if it cannot be read or is wrong.
 pub fn load(path: &Path, cases: &[Case]) -> Result<SwapPlan> {
     let file = data::read(path, "the swap plan")?;
     parse(file, cases).with_context(|| format!("the swap plan {} is invalid", path.display()))

@@ -266,9 +266,9 @@ fn what_was_in_force_is_told_right_after_a_break() {
         let setups = |line: &&Line| matches!(line, Line::Setup(_));
         // Not run again: what is still to be written follows from what was.
         let written = kept.iter().filter(setups).count();
-        assert_eq!(job.done.written.len(), written);
-        assert_eq!(job.done.setups.len(), written);
-        assert!(job.done.setups.keys().all(|executor| {
+        assert_eq!(job.done.setups.written.len(), written);
+        assert_eq!(job.done.setups.first.len(), written);
+        assert!(job.done.setups.first.keys().all(|executor| {
             whole.setups.contains_key(&(executor.clone(), "guest".to_owned()))
         }));
     }

@@ -1,5 +1,3 @@
-//! `touchstone init`.
-
 use super::Ended;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};

@@ -54,7 +54,6 @@ pub(super) enum State {
     Crashed,
     /// Compiling took too much time, or the process too much memory.
     OverLimit,
-    /// Unsupported, or unsupported for this module.
     Unsupported,
     /// Left out, because the answer would be the same.
     #[default]
@@ -183,7 +182,6 @@ impl From<Refused> for Answer {
 /// Combinations with the same result.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
-    /// The answer of its first member.
     pub(super) answer: &'a Answer,
     /// The memory of its first member that has one.
     pub(super) memory: Option<&'a Content>,
@@ -236,8 +234,7 @@ impl<'a> Groups<'a> {
         self.all.iter().position(|group| group.members.contains(&place)).map(|index| index + 1)
     }
 
-    /// `true` if all combinations with a result returned, and with the same output unless a
-    /// difference `is_allowed`.
+    /// `true` if all with a result returned, with the same output unless a difference `is_allowed`.
     pub(super) fn agree(&self, is_allowed: bool) -> bool {
         let returned = self.all.iter().all(|group| group.answer.state == State::Returned);
         returned && (self.all.len() == 1 || is_allowed && self.all.len() > 1)

@@ -15,8 +15,7 @@ const LINE: usize = 400;
 /// The first bytes, and the identity of all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Content {
-    /// The first bytes, in hexadecimal: at most [`KEPT`] of an output, of a memory those of
-    /// `--dump`.
+    /// The first bytes, in hexadecimal: [`KEPT`] of an output, of a memory those of `--dump`.
     shown: String,
     pub(super) length: u64,
     pub(super) sha256: String,

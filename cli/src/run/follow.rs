@@ -30,7 +30,6 @@ const PRINTED: u64 = 4096;
 /// Characters of it in a reason.
 const QUOTED: usize = 200;
 
-/// A combination of engine and strategy, and its answer.
 #[derive(Clone)]
 pub(super) struct Row {
     pub(super) engine: Arc<dyn MeasuredEngine>,
@@ -88,12 +87,10 @@ impl Row {
     }
 }
 
-/// Limits of workers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Time to compile, and time to load without the guest's own.
     pub(super) compile: Duration,
-    /// Time of a call.
     pub(super) call: Duration,
     /// Memory, bytes.
     pub(super) memory: u64,
@@ -161,7 +158,9 @@ impl Workers {
             let step = match child.receive(Instant::now() + time) {
                 Ok(Heard::Message(FromProcess::Progress(step))) if at < left.len() => step,
                 Ok(Heard::Message(FromProcess::Answer(()))) if at > 0 => break None,
-                Ok(Heard::Message(FromProcess::Refused(_, reason))) => break Some(Err(reason)),
+                Ok(Heard::Message(FromProcess::Refused(refused))) => {
+                    break Some(Err(refused.reason));
+                }
                 Ok(Heard::Message(_)) => break Some(Err("its process skips rows".to_owned())),
                 Ok(Heard::Ended(death)) => break Some(Ok(death)),
                 Ok(Heard::Silent) => {
@@ -204,8 +203,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Starts a worker; `None` after Ctrl-C. Its output goes to a file, unless the guest's log is
-    /// wanted.
+    /// Starts a worker; `None` after Ctrl-C. Its output goes to a file, unless the log is wanted.
     fn start(&self, left: &[&mut Row]) -> Result<Option<(Child<Ask, FromWorker>, File)>> {
         let mut command = this_program(&["run", "--worker"]);
         command.stdout(Stdio::null());

@@ -22,7 +22,6 @@ const INPUT: usize = 32;
 /// Shown bytes of a single output.
 const ALONE: usize = 256;
 
-/// The shown parts of a run.
 pub(super) struct Shown<'a> {
     pub(super) target: &'a Target,
     pub(super) rows: &'a [Row],
@@ -47,7 +46,6 @@ pub(super) fn exports(source: &Source) -> String {
     text
 }
 
-/// The call.
 pub(super) fn head(target: &Target, style: Style) -> String {
     let Target { source, guest, signature, input, call, .. } = target;
     let Identity { bytes: size, is_packed, sha256 } = &source.identity;
@@ -93,7 +91,6 @@ pub(super) fn head(target: &Target, style: Style) -> String {
     format!("{} of {file}\n{}\n", style.bold(&harmless(&call.export)), facts.render(style))
 }
 
-/// The support of a row in a word.
 fn support(row: &Row) -> &'static str {
     match row.support {
         Support::Native => "native",

@@ -80,7 +80,6 @@ impl Effects {
     }
 }
 
-/// The current work of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Phase {
     Compiling,
@@ -95,10 +94,8 @@ pub(super) enum Step {
     Answers(Box<Answer>),
 }
 
-/// A message from a worker.
 pub(super) type FromWorker = FromProcess<Step, ()>;
 
-/// Serves as a worker.
 pub(super) fn serve() -> Result<()> {
     solo::serve("--worker", |ask, say| {
         let mut loader = Loader::new(ask)?;

@@ -98,7 +98,6 @@ pub fn create(place: &FilePath, content: &[u8]) -> Result<()> {
     written.with_context(|| format!("cannot write {place}"))
 }
 
-/// The folder a file lies in.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -76,12 +76,10 @@ impl FilePath {
         Self { path: path.to_owned(), within }
     }
 
-    /// A path beneath this folder.
     pub fn join(&self, path: impl AsRef<Path>) -> Self {
         Self { path: self.path.join(path), within: self.within.clone() }
     }
 
-    /// The folder of a file.
     pub fn folder(&self) -> Self {
         Self { path: super::folder_of(&self.path).to_owned(), within: self.within.clone() }
     }
@@ -175,11 +173,10 @@ impl FilePath {
         };
         let mut fd = root.fd.try_clone().with_context(failed)?;
         for part in path.components() {
-            let Component::Normal(name) = part else {
-                if part == Component::CurDir {
-                    continue;
-                }
-                return Err(folder.refused(root, Errno::XDEV));
+            let name = match part {
+                Component::Normal(name) => name,
+                Component::CurDir => continue,
+                _ => return Err(folder.refused(root, Errno::XDEV)),
             };
             match fs::mkdirat(&fd, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -199,7 +196,6 @@ impl FilePath {
         Ok(Held::of(fd))
     }
 
-    /// The last part of the path.
     pub(super) fn name(&self) -> Result<&std::ffi::OsStr> {
         self.path.file_name().with_context(|| format!("{self} names no file"))
     }

@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 /// `test-runtime` lie in it.
 pub const DATA: &str = "TOUCHSTONE_DATA";
 
-/// Data files that a program carries.
 #[derive(Debug, Clone, Copy)]
 pub struct Embedded {
     /// The files, each with its path, compressed by DEFLATE.
@@ -60,7 +59,6 @@ pub fn chosen() -> Option<&'static Path> {
     place.is_chosen.then_some(&*place.data)
 }
 
-/// The current folder.
 fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
 }
@@ -164,8 +162,7 @@ impl Embedded {
         Ok(data)
     }
 
-    /// Writes the files: of each the lengths of path and content as 32 bits, little-endian, then
-    /// both.
+    /// Writes the files: of each, two lengths (32 bits, little-endian), path and content.
     fn unpack(&self, folder: &Path) -> Result<()> {
         let all = miniz_oxide::inflate::decompress_to_vec(self.archive);
         let all = all.map_err(|error| anyhow::anyhow!("the archive is damaged: {error}"))?;

@@ -31,7 +31,6 @@ pub fn complain(text: &str) {
 /// More skipped lines of a file than these are counted, not named.
 const MOST_NAMED: usize = 20;
 
-/// Prints which lines of a record file were skipped.
 pub fn warn_of_skipped(records: &Path, skipped: &[Skipped]) {
     let records = records.display();
     for Skipped { line, reason } in skipped.iter().take(MOST_NAMED) {

@@ -9,8 +9,7 @@ use std::time::Duration;
 /// Interval between lines where the standard error is not a terminal.
 const EVERY: Duration = Duration::from_secs(20);
 
-/// A bar on a terminal, and a line every 20 s elsewhere, also in the middle of a step. The bar
-/// leaves nothing behind.
+/// A bar on a terminal, which leaves nothing behind; elsewhere a line every 20 s.
 pub struct Progress {
     bar: ProgressBar,
     /// Ends the thread that prints the lines.

@@ -45,15 +45,13 @@ fn linker(engine: &Engine, module: &Module) -> Result<Linker<StoreLimits>, Strin
     let mut linker = Linker::new(engine);
     linker.allow_shadowing(true);
     for import in module.imports() {
-        if let ExternType::Func(ty) = import.ty() {
-            let called =
-                Called { module: import.module().to_owned(), name: import.name().to_owned() };
-            linker
-                .func_new(import.module(), import.name(), ty.clone(), move |_, _, _| {
-                    Err(wasmi::Error::host(called.clone()))
-                })
-                .map_err(|error| error.to_string())?;
-        }
+        let ExternType::Func(ty) = import.ty() else { continue };
+        let (module, name) = (import.module(), import.name());
+        let called = Called { module: module.to_owned(), name: name.to_owned() };
+        let stub = linker.func_new(module, name, ty.clone(), move |_, _, _| {
+            Err(wasmi::Error::host(called.clone()))
+        });
+        stub.map_err(|error| error.to_string())?;
     }
     Ok(linker)
 }

@@ -25,20 +25,16 @@ use touchstone_systems::load::gap;
 /// The strategies of the node, and the one that Substrate's nodes use.
 pub(super) const STRATEGIES: [Strategy; 6] = {
     use {InstanceFrom::*, MemoryFrom::*};
-    const fn compiled(instance: InstanceFrom, memory: MemoryFrom) -> Strategy {
-        Strategy::new(instance, memory)
-    }
     [
-        compiled(Reuse, Tracked),
-        compiled(Pooling, Resident),
-        compiled(Pooling, CopyOnWrite),
-        compiled(Recreate, CopyOnWrite),
-        compiled(Recreate, Segments),
-        compiled(Interpreted, Segments),
+        Strategy::new(Reuse, Tracked),
+        Strategy::new(Pooling, Resident),
+        Strategy::new(Pooling, CopyOnWrite),
+        Strategy::new(Recreate, CopyOnWrite),
+        Strategy::new(Recreate, Segments),
+        Strategy::INTERPRETED,
     ]
 };
 
-/// Numbers and times of a run.
 struct Sizes {
     accounts: u32,
     /// The stored block on the genesis of these accounts.
@@ -72,11 +68,9 @@ const SMALL: Sizes = Sizes {
 /// Mean time between two queries.
 const QUERY_EVERY: Duration = Duration::from_millis(2);
 
-pub(super) struct Chain;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &Chain;
-
-impl Workload for Chain {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let all = host.executors(asked, &STRATEGIES);
         let executors: Vec<Executor> = all.iter().filter_map(|own| own.place.executor()).collect();
@@ -145,7 +139,6 @@ struct Run<'a> {
     question: &'a Question,
     terms: &'a Terms,
     sizes: &'static Sizes,
-    /// The stored block.
     block: Block,
     parent: Header,
     /// The state below it.

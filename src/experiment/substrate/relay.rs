@@ -36,11 +36,9 @@ const ALICE: [u8; 32] = [
     0x82, 0x2c, 0x85, 0x58, 0x85, 0x4c, 0xcd, 0xe3, 0x9a, 0x56, 0x84, 0xe7, 0xa5, 0x6d, 0xa2, 0x7d,
 ];
 
-pub(super) struct Relay;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &Relay;
-
-impl Workload for Relay {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let all = host.executors(asked, &STRATEGIES);
         let executors: Vec<Executor> = all.iter().filter_map(|own| own.place.executor()).collect();

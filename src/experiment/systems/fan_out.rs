@@ -21,16 +21,13 @@ const GUEST: &str = "fan-out";
 const CONSUMER: &str = "integrity";
 const MESSAGES: u64 = 8;
 /// Strategies with memories of Touchstone's: on one instance, and on a new one each call.
-const STRATEGIES: [Strategy; 2] = {
-    const fn tracked(instance: InstanceFrom) -> Strategy {
-        Strategy::new(instance, MemoryFrom::Tracked)
-    }
-    [tracked(InstanceFrom::Reuse), tracked(InstanceFrom::Recreate)]
-};
+const STRATEGIES: [Strategy; 2] = [
+    Strategy::new(InstanceFrom::Reuse, MemoryFrom::Tracked),
+    Strategy::new(InstanceFrom::Recreate, MemoryFrom::Tracked),
+];
 /// Pages of 64 KiB that the guest has beside the state and its copies.
 const BESIDE: u32 = 4;
 
-/// Sizes and numbers of a run.
 struct Sizes {
     bytes: &'static [usize],
     /// Reads of a state by many.
@@ -49,8 +46,7 @@ const SMALL: Sizes = Sizes { bytes: &[64 << 10], reads: &[3], rounds: 1, time: D
 
 /// Who reads a state: one instance once, many instances each once, or one instance many times.
 const SHAPES: [&str; 3] = ["direct", "fan_out", "singleton"];
-/// How a state gets to its readers: each call copies it, or it is mapped into each memory,
-/// read-only.
+/// How a state gets to its readers: each call copies it, or each memory maps it, read-only.
 const WAYS: [&str; 2] = ["copied", "mapped"];
 
 #[derive(Clone, Copy)]
@@ -64,15 +60,13 @@ struct Reading {
 impl Reading {
     fn on(self, place: &Place) -> Place {
         let place = place.clone().with("shape", self.shape).with("way", self.way);
-        place.with("bytes", self.bytes).with("reads", u64::from(self.reads))
+        place.with("bytes", self.bytes as u64).with("reads", u64::from(self.reads))
     }
 }
 
-pub(super) struct FanOut;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &FanOut;
-
-impl Workload for FanOut {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let questions = host.executors(asked, &STRATEGIES);
         Ok(Planned { questions, ..Planned::default() })

@@ -22,23 +22,18 @@ const GUEST: &str = "node-runtime";
 /// Touchstone's that is fastest with few written pages.
 const STRATEGIES: [Strategy; 5] = {
     use {InstanceFrom::*, MemoryFrom::*};
-    const fn compiled(instance: InstanceFrom, memory: MemoryFrom) -> Strategy {
-        Strategy::new(instance, memory)
-    }
     [
-        compiled(Reuse, Tracked),
-        compiled(Pooling, Resident),
-        compiled(Recreate, CopyOnWrite),
-        compiled(Recreate, Segments),
-        compiled(Interpreted, Segments),
+        Strategy::new(Reuse, Tracked),
+        Strategy::new(Pooling, Resident),
+        Strategy::new(Recreate, CopyOnWrite),
+        Strategy::new(Recreate, Segments),
+        Strategy::INTERPRETED,
     ]
 };
 
-pub(super) struct Node;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &Node;
-
-impl Workload for Node {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let questions = host.executors(asked, &STRATEGIES);
         Ok(Planned { questions, ..Planned::default() })

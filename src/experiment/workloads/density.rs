@@ -25,16 +25,14 @@ const LONG: Duration = Duration::from_secs(10);
 /// Time between two reports of the number of instances.
 const REPORT: Duration = Duration::from_millis(100);
 
-pub(super) struct Density;
-
-pub(super) const WORKLOAD: &dyn Workload = &Density;
+pub(super) struct Own;
 
 fn place(cell: &Cell, instances: u64) -> Place {
     let place = Place::of(&cell.key.executor()).with("instances", instances);
     place.with("case", &*cell.key.case).with("guest", &*cell.key.guest)
 }
 
-impl Workload for Density {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let wanted = asked.values(&host.experiment, "case");
         let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();

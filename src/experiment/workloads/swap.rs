@@ -26,11 +26,9 @@ const BLOCK: u64 = 4;
 const SORTED: &str = "sorted";
 const RECOMPILE: &str = "recompile";
 
-pub(super) struct Methods;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &Methods;
-
-impl Workload for Methods {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let plan = swap::load(&swap::file(asked.terms.file.as_deref()), &host.cases)?;
         let cases = plan.kinds.map(Arc::unwrap_or_clone);
@@ -132,7 +130,7 @@ fn side(
     let order = Arc::clone(order);
     Ok(Crew::start(1, move || {
         let messages = Messages::new(ready.clone())?;
-        Ok(Box::new(Timed { messages, order: Arc::clone(&order), is_sorted }) as Box<dyn Work>)
+        Ok(Timed { messages, order: Arc::clone(&order), is_sorted })
     })?)
 }
 

@@ -8,11 +8,9 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(super) struct Load;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &Load;
-
-impl Workload for Load {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let mut ways = swap::ways(&host.engines, &asked.filter)?;
         ways.retain(|(_, method)| method.is_none());
@@ -30,7 +28,7 @@ impl Workload for Load {
         let UnderLoad { instances_taken, failed, wrong, swapping, still, problem } =
             swap::under_load(ready, load)?;
         let place = question.place.clone().with("strategy", &*strategy).with("method", &*method);
-        let place = place.with("threads", load.threads);
+        let place = place.with("threads", load.threads as u64);
         let point = host.point(place, question.number()).values([
             ("replacements", load.replacements),
             ("instances_taken", instances_taken),

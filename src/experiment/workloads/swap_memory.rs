@@ -9,13 +9,11 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(super) struct Memory;
-
-pub(super) const WORKLOAD: &dyn Workload = &Memory;
+pub(super) struct Own;
 
 const SWAPS: &str = "swaps";
 
-impl Workload for Memory {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let Some(swaps) = asked.numbers(&host.experiment, SWAPS).first().copied() else {
             return Ok(Planned::default());

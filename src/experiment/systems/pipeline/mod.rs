@@ -60,11 +60,9 @@ impl Settings {
     }
 }
 
-pub(super) struct Verdicts;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &Verdicts;
-
-impl Workload for Verdicts {
+impl Workload for Own {
     fn plan(&self, _host: &mut Host, asked: &Asked) -> Result<Planned> {
         // The fastest method has more runs, so all runs are one question. A kill loses it all.
         let question = Question { filter: asked.filter.text(), ..Question::default() };
@@ -123,8 +121,7 @@ struct Pipeline<'a, 'b> {
 type Verify<'a> = dyn FnMut(&Signed, bool) -> Result<(), Refused> + 'a;
 
 impl Pipeline<'_, '_> {
-    /// Every verifier with the messages of a run, and the fastest method also with many, and
-    /// while Redis is killed.
+    /// Every verifier with the messages of a run; the fastest also with many, and without Redis.
     fn measure(mut self, engines: &[Arc<dyn MeasuredEngine>]) -> Result<()> {
         let Settings { messages, many, .. } = self.settings;
         if self.filter.matches(HOST) {

@@ -14,8 +14,7 @@ const STARTING: Duration = Duration::from_secs(120);
 /// How long to wait for the reason of a failure.
 const REASON: Duration = Duration::from_millis(200);
 
-/// Serves as the server of the pipeline, until the parent ends this process: says its address
-/// first.
+/// Serves as the server of the pipeline until the parent ends it: says its address first.
 pub(crate) fn serve() -> Result<()> {
     solo::serve("--pipeline-server", |places: &Places, say| {
         let ready = |address| {
@@ -43,7 +42,7 @@ impl Server {
     /// An error with the server's own reason, if it has one.
     pub(super) fn explained(&mut self, error: anyhow::Error) -> anyhow::Error {
         match self.child.receive(Instant::now() + REASON) {
-            Ok(Heard::Message(FromProcess::Refused(_, reason))) => error.context(reason),
+            Ok(Heard::Message(FromProcess::Refused(refused))) => error.context(refused.reason),
             _ => error,
         }
     }

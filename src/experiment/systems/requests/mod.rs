@@ -39,15 +39,13 @@ impl Wanted {
     fn place(&self, HostAsk { executor, state, .. }: &HostAsk) -> Place {
         let place = Place::of(executor).with("case", &*self.case);
         let state: &str = (*state).into();
-        place.with("guest", self.guest.to_string()).with("state", state)
+        place.with("guest", &*self.guest.to_string()).with("state", state)
     }
 }
 
-pub(super) struct UnderLoad;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &UnderLoad;
-
-impl Workload for UnderLoad {
+impl Workload for Own {
     fn plan(&self, _host: &mut Host, asked: &Asked) -> Result<Planned> {
         // All rows have their turn in each round, so they are one question. A kill loses it all.
         let filter = asked.filter.text();
@@ -93,7 +91,6 @@ const COMPARED: u32 = 80;
 /// Closed loops of a round: the capacity is their median.
 const CLOSED_LOOPS: usize = 3;
 
-/// The turns of the rows.
 struct Turns<'a, 'b> {
     host: &'a Host,
     wanted: &'a Wanted,

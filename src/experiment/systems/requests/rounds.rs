@@ -78,8 +78,7 @@ impl Row {
         &self.ask
     }
 
-    /// Requests a second that the host answers in a closed loop. Fails if the host ended or gives
-    /// wrong answers only.
+    /// Requests a second in a closed loop. Fails if the host ended or an answer was wrong.
     pub(super) fn capacity(&mut self, turn: &Turn) -> Result<f64> {
         let _pinned = pinned();
         if !self.is_warm {
@@ -122,7 +121,6 @@ impl Row {
         Ok(rate(&made))
     }
 
-    /// Processor time of the host's process so far.
     fn cpu_ns(&self) -> Result<u64> {
         proc::cpu_ns(self.host.pid()).context("the host ended")
     }

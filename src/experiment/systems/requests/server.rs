@@ -59,8 +59,7 @@ pub(crate) fn serve(
     guests: Guests,
 ) -> Result<()> {
     solo::serve("--requests-host", |ask, say| {
-        // The threads that are started from here on stay on this processor as well. The first one
-        // is the client's.
+        // Threads started from here on stay on this processor, too. The first is the client's.
         let _pinned = processors(2).ok().and_then(|cpus| Pinned::to(*cpus.last()?).ok());
         let server = prepared(ask, cases, engines, guests)?;
         say(server.address());

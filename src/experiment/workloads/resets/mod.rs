@@ -8,7 +8,7 @@ mod writer;
 
 use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Terms, Workload};
 use crate::lab::{Lab, Opened, Refused, config_for};
-use crate::measure::{Crew, Round, RoundPlan, Side, Work, in_turns};
+use crate::measure::{Crew, Round, RoundPlan, Side, in_turns};
 use crate::plan::{Budget, Cell, Filter, Plan, Random, cores, crowded, shuffled};
 use crate::record::{Executor, Line, Place, Samples, Setup, Status};
 use crate::run::setup;
@@ -19,11 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use writer::{Order, Writer};
 
-pub(super) struct Resets;
+pub(super) struct Own;
 
-pub(super) const WORKLOAD: &dyn Workload = &Resets;
-
-impl Workload for Resets {
+impl Workload for Own {
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned> {
         let selection = Selection::of(&host.experiment)?;
         let points = selection.points(&host.experiment, asked)?;
@@ -89,7 +87,6 @@ fn groups(host: &Host, plan: &Plan, asked: &Asked) -> Result<Vec<Vec<Executor>>>
     Ok(groups.collect())
 }
 
-/// An executor that is ready to be timed.
 struct Ready {
     executor: Executor,
     setup: Setup,
@@ -157,8 +154,5 @@ fn measure(
 /// The threads that make the calls of an executor.
 fn start(opened: &Opened, order: Order, threads: usize, looks: &Arc<AtomicBool>) -> Result<Crew> {
     let (opened, looks) = (opened.clone(), Arc::clone(looks));
-    Crew::start(
-        threads,
-        move || Ok(Box::new(Writer::new(&opened, order, &looks)?) as Box<dyn Work>),
-    )
+    Crew::start(threads, move || Writer::new(&opened, order, &looks))
 }

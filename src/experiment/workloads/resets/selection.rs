@@ -59,8 +59,7 @@ impl Selection {
     }
 
     /// The points: those of the file, or those that are asked for in their place. A tenth of fewer
-    /// than ten pages is no page: such points are left out. Fails if no point
-    /// remains.
+    /// than ten pages is no page: such points are left out. Fails if no point remains.
     pub(super) fn points(&self, experiment: &Experiment, asked: &Asked) -> Result<Vec<Place>> {
         let mut points: Vec<Place> = match asked.values.is_empty() {
             true => self.points.iter().flat_map(combinations).collect(),
@@ -79,8 +78,7 @@ impl Selection {
         Ok(points)
     }
 
-    /// The values that are asked for, the first one of each other dimension, and all pages of the
-    /// file's first entry.
+    /// The values asked for, the first of each other dimension, and all pages of the first entry.
     fn wanted(&self, experiment: &Experiment, asked: &Lists) -> Lists {
         let values = |dimension: &crate::record::Dimension| {
             let own = asked.get(&dimension.name).filter(|own| !own.is_empty()).cloned();

@@ -28,7 +28,6 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The input of the calls at a place.
     pub(super) fn new(place: &Place, region: u32, seed: u32) -> Self {
         // At most half of a region of u32: the selection has checked it.
         let pages = place.number("pages").unwrap_or(0) as u32;

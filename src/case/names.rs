@@ -1,8 +1,9 @@
-//! The name of a guest.
+//! Names of guests, and of the libraries that answer their imports.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
+use std::str::FromStr;
 
 /// The name of a guest, in which `-` and `_` are the same. Displayed with `_`, as in records,
 /// tables and filters. Dereferences to the name of the guest's file, as the case file spells it.
@@ -43,6 +44,38 @@ impl<T: AsRef<str> + ?Sized> PartialEq<T> for GuestName {
 impl AsRef<str> for GuestName {
     fn as_ref(&self) -> &str {
         self
+    }
+}
+
+/// A library: the module that a guest imports from, and the guest or the file that answers.
+/// Written `NAME=FILE`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Library {
+    /// The module part of the imports.
+    pub name: String,
+    /// In a case file, the name of a guest; on the command line, a file.
+    pub file: String,
+}
+
+impl FromStr for Library {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, file)) if !file.is_empty() => {
+                Ok(Self { name: name.to_owned(), file: file.to_owned() })
+            }
+            _ => Err(format!("'{text}' is not NAME=FILE")),
+        }
+    }
+}
+
+impl TryFrom<String> for Library {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 

@@ -1,8 +1,12 @@
-//! The verdict of a comparison. A process is one unit: all of its rounds have the same address
-//! layout, and only differences between processes show the effect of the layout.
+//! Comparisons of a subject with a baseline: the ratio of their times, its interval, and a
+//! verdict. Times come from rounds in turns or from records.
+//!
+//! Every ratio is *times slower than the baseline*: 1.00 is the baseline, lower is better. One unit
+//! is a process: all of its rounds have the same address layout, and only differences between
+//! processes show the effect of the layout.
 
 use crate::estimate::{self, Used};
-use crate::{Comparison, Estimate};
+use crate::{Book, CellKey, Comparison, Estimate, Metric};
 
 /// The smallest difference that counts, as a share: ratios within it are equivalent.
 pub const MARGIN: f64 = 0.02;
@@ -16,6 +20,12 @@ pub struct Judged {
     /// Times of both sides, ns.
     pub subject: Estimate,
     pub baseline: Estimate,
+}
+
+impl Judged {
+    fn of(ratio: Estimate, subject: Estimate, baseline: Estimate, margin: f64) -> Self {
+        Self { ratio, verdict: Verdict::of(ratio.interval, margin), subject, baseline }
+    }
 }
 
 /// The conclusion from the interval of a ratio and the margin.
@@ -34,7 +44,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict for a ratio with this interval.
     pub fn of(interval: Option<(f64, f64)>, margin: f64) -> Self {
         let Some((low, high)) = interval else { return Self::NotEnoughData };
         let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
@@ -62,8 +71,7 @@ pub fn judge<'a>(
     judge_rounds(processes.into_iter().map(Comparison::timed), margin)
 }
 
-/// The same from the rounds of each process: times of subject and baseline, ns, and whether both
-/// are clean.
+/// The same from the rounds of each process: times of both sides, ns, and `true` for clean ones.
 pub fn judge_rounds(
     processes: impl IntoIterator<Item = Vec<((f64, f64), bool)>>,
     margin: f64,
@@ -73,15 +81,23 @@ pub fn judge_rounds(
         let medians = groups
             .iter()
             .filter_map(|rounds| estimate::median_of(&rounds.iter().map(of).collect::<Vec<f64>>()));
-        estimate::of_values(&medians.collect::<Vec<f64>>())
+        Some(Estimate { marked, ..estimate::of_values(&medians.collect::<Vec<f64>>())? })
     };
-    let ratio = Estimate { marked, ..over(|(subject, baseline)| subject / baseline)? };
-    Some(Judged {
-        ratio,
-        verdict: Verdict::of(ratio.interval, margin),
-        subject: Estimate { marked, ..over(|(subject, _)| *subject)? },
-        baseline: Estimate { marked, ..over(|(_, baseline)| *baseline)? },
-    })
+    let ratio = over(|(subject, baseline)| subject / baseline)?;
+    let (subject, baseline) = (over(|(subject, _)| *subject)?, over(|(_, baseline)| *baseline)?);
+    Some(Judged::of(ratio, subject, baseline, margin))
+}
+
+/// Compares the call times of all cells that two runs have in common. The interval of the
+/// ratio is the widest that both intervals allow. The runs were not made in turns, so a
+/// difference may come from the machine.
+pub fn of_records(subject: &Book, baseline: &Book, margin: f64) -> Vec<(CellKey, Judged)> {
+    let common = |cell: &CellKey| {
+        let ours = subject.estimate(cell, Metric::Call)?;
+        let theirs = baseline.estimate(cell, Metric::Call)?;
+        Some((cell.clone(), Judged::of(ours.over(theirs), ours, theirs, margin)))
+    };
+    subject.cells.keys().filter_map(common).collect()
 }
 
 #[cfg(test)]
