@@ -5,13 +5,10 @@
 //! from the records. Of each record file the newest run is shown; runs are never mixed.
 
 mod charts;
-mod checks;
 pub mod crossing;
-mod details;
 mod experiment;
 pub mod gate;
 mod html;
-mod machines;
 mod markdown;
 mod matrix;
 mod origin;
@@ -27,11 +24,11 @@ pub mod units;
 pub mod usl;
 
 use anyhow::{Context, Result, bail, ensure};
-use checks::Checks;
-use machines::Machine;
 use matrix::Matrix;
 use pages::{Pages, Part};
 use rank::Noise;
+use sections::checks::Checks;
+use sections::machines::{self, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tables::Tables;
@@ -303,7 +300,7 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
     let detailed = |name: &str| at(&options.pages).join(name);
     let details = pages.pages.iter();
     let details = details
-        .map(|page| (detailed(&format!("{}.md", page.file)), details::text(&content, page)))
+        .map(|page| (detailed(&format!("{}.md", page.file)), sections::page(&content, page)))
         .chain(readme)
         .chain([(detailed(html::FILE), html::page(&matrix, &picks)?), (at(&options.page), page)]);
     let details: Files = details.collect();

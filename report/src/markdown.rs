@@ -59,9 +59,14 @@ impl Table {
     }
 
     /// Adds a row unless none of its cells has a value.
-    pub(super) fn row_of_some(&mut self, first: impl AsRef<str>, others: &[Option<String>]) {
+    pub(super) fn row_of_some(
+        &mut self,
+        first: impl AsRef<str>,
+        others: impl IntoIterator<Item = Option<String>>,
+    ) {
+        let others: Vec<_> = others.into_iter().collect();
         if others.iter().any(Option::is_some) {
-            self.row(first, others.iter().cloned());
+            self.row(first, others);
         }
     }
 

@@ -55,7 +55,7 @@ pub fn fastest<'a>(
 }
 
 /// Numbers of pages, and the executors that were measured with any of them.
-type Measured = (BTreeSet<u64>, BTreeSet<Executor>);
+pub(crate) type Measured = (BTreeSet<u64>, BTreeSet<Executor>);
 
 /// A way that drops written pages against one that restores them, where all but their number is
 /// the same.

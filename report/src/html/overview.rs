@@ -1,8 +1,8 @@
 //! The top of the page, which needs no script.
 
-use crate::machines::{self, Call};
 use crate::matrix::Matrix;
 use crate::rank::Pick;
+use crate::sections::machines::{self, Call};
 use crate::units::{
     MARK, TWO_MODES, count, grouped, percent, ratio_with_interval, time_with_interval,
 };

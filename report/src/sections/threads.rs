@@ -1,12 +1,13 @@
 //! Times on one and on several threads, of every executor on the guests of the overview.
+//! Times on more threads than processors, which take turns, stand in no other table or chart.
 
 use super::refused;
 use crate::markdown::{Footnotes, NOTHING, Table, code, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
-use crate::units::{count, joined, time_with_interval, times};
+use crate::units::{count, joined, rate, time_with_interval, times};
 use crate::usl::Law;
 use std::collections::BTreeSet;
-use touchstone_record::Status;
+use touchstone_record::{CellKey, Header, Machine, Status};
 
 pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     // A run on one thread has all its times here.
@@ -35,7 +36,7 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
          has its own physical pages. Every thread is pinned to a processor of its \
          own.{skipped}\n\n{tables}{}{}",
         laws(matrix),
-        super::crowded::section(matrix)
+        crowded(matrix)
     )
 }
 
@@ -106,4 +107,64 @@ fn heading(matrix: &Matrix<'_>, executor: &Executor) -> String {
         leaks if leaks.is_empty() => code(executor),
         leaks => format!("{}<br>**leaks {}**", code(executor), markdown(&leaks)),
     }
+}
+
+/// The sharing of a machine's processors, as a label.
+pub(super) fn sharing(threads: usize, machine: &Machine) -> String {
+    format!("{} on {}", count(threads, "thread"), count(machine.cores, "processor"))
+}
+
+/// The time of a call and the throughput of each cell, beside perfect sharing. Empty if no such
+/// cell was timed.
+fn crowded(matrix: &Matrix<'_>) -> String {
+    let book = matrix.crowded_book();
+    let cells: Vec<&CellKey> = book.cells.keys().filter(|cell| book.is_crowded(cell)).collect();
+    let works: BTreeSet<(&str, &str, usize)> =
+        cells.iter().map(|cell| (&*cell.case, &*cell.guest, cell.threads)).collect();
+    let tables = works.into_iter().map(|(case, guest, threads)| {
+        let headings = ["one call", "calls per second of all threads", "times perfect sharing"];
+        let mut table = Table::new("Executor", headings.map(str::to_owned));
+        let own = cells
+            .iter()
+            .filter(|cell| (&*cell.case, &*cell.guest, cell.threads) == (case, guest, threads));
+        for cell in own {
+            let executor: Executor = cell.executor();
+            let time = matrix.crowded_time(cell);
+            let values = [
+                time.as_ref().map(time_with_interval),
+                book.throughput(cell).as_ref().map(rate),
+                matrix.over_perfect_sharing(cell).as_ref().map(times),
+            ];
+            table.row(code(executor), values);
+        }
+        let sharing = sharing(threads, &book.header.machine);
+        format!("### {} on {}, {sharing}\n\n{}", code(case), code(guest), table.finish())
+    });
+    let tables: String = tables.collect();
+    if tables.is_empty() {
+        return tables;
+    }
+    let Header { machine, tools, sampling, .. } = &book.header;
+    format!(
+        "## More threads than processors\n\n*Oversubscribed*: {} are pinned to {}, and threads on one \
+         processor take turns. The time of a call contains the turns of the others, so its median \
+         says nothing about a single call. With perfect sharing (1.00), all threads together make \
+         as many calls as one thread on each processor. A thread that spins while another one holds \
+         a lock wastes its turn. Machine: {}, {}, Linux {}; commit {}, sampling {}.\n\n{tables}",
+        joined(
+            cells
+                .iter()
+                .map(|cell| cell.threads)
+                .collect::<BTreeSet<_>>()
+                .iter()
+                .map(|n| count(*n, "thread")),
+            " or "
+        ),
+        count(machine.cores, "processor"),
+        markdown(&machine.cpu),
+        count(machine.cores, "processor"),
+        markdown(&machine.kernel),
+        code(&tools.commit),
+        code(&sampling.name),
+    )
 }

@@ -2,16 +2,18 @@
 
 use crate::Content;
 use crate::experiment::Row;
-use crate::machines::Call;
 use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Matrix, Work};
 use crate::pages::{Finding, Measured};
+use crate::sections::machines::Call;
 use crate::units::{self, MARK, TWO_MODES, count, percent};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use touchstone_record::compare::{self, MARGIN};
+use touchstone_record::compare::{self, Judged, MARGIN};
 use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of, over_builds};
-use touchstone_record::{Book, CellKey, Contender, Estimate, Executor, Match, Metric, Purpose};
+use touchstone_record::{
+    Book, CellKey, Contender, Estimate, Executor, Match, Means, Metric, Purpose,
+};
 
 /// Sentences that are printed.
 const MOST: usize = 5;
@@ -149,7 +151,9 @@ fn fastest<'a>(matrix: &Matrix<'_>, of: &'a Finding) -> Option<(Pair, Option<&'a
         return best(&|baseline| in_experiment(matrix, of, measured, baseline));
     }
     if of.deadline {
-        return best(&|baseline| with_deadline(matrix, of, baseline));
+        let judged = |own: &Executor| with_deadline(matrix, own, of.call.as_ref()?, of.threads);
+        let time = |own: &Executor| judged(own).map(|judged| judged.subject);
+        return best(&|baseline| Some(Pair::of(time(&of.subject)?, time(baseline)?, "cells")));
     }
     let compared = |purpose, baseline: &Executor| {
         Some(compared(purpose, of.call.as_ref()?, of.threads, [&of.subject, baseline]))
@@ -195,27 +199,27 @@ pub(super) fn compared(
     Match { purpose, case: call.case.clone(), guest: call.guest.clone(), subject, baseline }
 }
 
+fn judged(book: &Book, of: &Match) -> Option<Judged> {
+    compare::judge(book.comparisons.get(of)?, MARGIN)
+}
+
 /// From a comparison in a run.
 fn in_turns(book: &Book, of: &Match) -> Option<Pair> {
-    let judged = compare::judge(book.comparisons.get(of)?, MARGIN)?;
+    let judged = judged(book, of)?;
     let pair = Pair::of(judged.subject, judged.baseline, "in turns");
     Some(Pair { ratio: Estimate::known(1.0).over(judged.ratio), ..pair })
 }
 
-/// From the comparisons of both with themselves without a deadline.
-fn with_deadline(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
-    let call = of.call.as_ref()?;
-    let limited = |executor: &Executor| {
-        let plain = Contender::new(executor.clone(), of.threads);
-        let is_meant = |of: &Match| {
-            of.purpose == Purpose::Deadline
-                && (&of.case, &of.guest) == (&call.case, &call.guest)
-                && of.baseline == plain
-        };
-        let mut all = matrix.book.comparisons.iter();
-        compare::judge(all.find(|(of, _)| is_meant(of))?.1, MARGIN).map(|judged| judged.subject)
-    };
-    Some(Pair::of(limited(&of.subject)?, limited(baseline)?, "cells"))
+/// A call with a deadline that it does not reach against the same call without, in turns.
+pub(super) fn with_deadline(
+    matrix: &Matrix<'_>,
+    executor: &Executor,
+    call: &Work,
+    threads: usize,
+) -> Option<Judged> {
+    let mut of = compared(Purpose::Deadline, call, threads, [executor; 2]);
+    of.subject.means = Means::Limited;
+    judged(matrix.book, &of)
 }
 
 fn in_experiment(
@@ -306,13 +310,9 @@ pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
 /// How far ratios in turns differ between builds whose functions lie in another order; empty
 /// without such builds.
 fn between_builds(peers: &Book, layouts: &[Book]) -> String {
-    let ratio = |book: &Book, of: &Match| {
-        let judged = compare::judge(book.comparisons.get(of)?, MARGIN)?;
-        Some(judged.ratio.median)
-    };
     let spread = |of: &Match| {
-        let all: Vec<f64> =
-            std::iter::once(peers).chain(layouts).filter_map(|book| ratio(book, of)).collect();
+        let all = std::iter::once(peers).chain(layouts).filter_map(|book| judged(book, of));
+        let all: Vec<f64> = all.map(|judged| judged.ratio.median).collect();
         let least = all.iter().copied().fold(f64::INFINITY, f64::min);
         let most = all.iter().copied().fold(0.0, f64::max);
         (all.len() > layouts.len()).then_some(most / least)
