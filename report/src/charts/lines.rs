@@ -1,19 +1,16 @@
 //! Lines over two logarithmic axes, named at their ends; where the lowest line changes, the
 //! point is marked and named.
 
-use super::axis::Axis;
+use super::Form;
 use super::canvas::{self, Anchor, Canvas, Point};
-use super::frame::{self, Frame, LINE, MARGIN, PAD, WIDTH};
+use super::frame::{self, Axis, FOOT, Frame, LINE, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::tables::charts::Hue;
 use touchstone_record::Estimate;
 
-/// Lines, ready to be laid out.
-#[derive(Debug)]
 pub(super) struct Lines {
     /// Title, legend and notes; the axis' text is that of the horizontal axis.
     pub frame: Frame,
-    /// The quantity on the vertical axis.
     pub vertical: String,
     /// The values of the horizontal axis with a mark, and their labels.
     pub marks: Vec<(f64, String)>,
@@ -24,7 +21,6 @@ pub(super) struct Lines {
 /// Length of the sample of a line with dashes, px: each of the patterns fits once.
 const SAMPLE: f64 = 42.0;
 
-/// A colour for each line.
 pub(super) const LINES: [Hue; 6] =
     [Hue::Blue, Hue::Orange, Hue::Green, Hue::Red, Hue::Violet, Hue::Grey];
 
@@ -38,7 +34,6 @@ pub(super) const DASHES: [&[f64]; 6] = [
     &[7.0, 4.0, 2.5, 4.0, 2.5, 4.0],
 ];
 
-#[derive(Debug)]
 pub(super) struct Series {
     /// Stands at its end.
     pub label: String,
@@ -46,7 +41,6 @@ pub(super) struct Series {
     /// Lengths of its dashes and of the gaps between them in turns, px; solid where there are
     /// none.
     pub dashes: &'static [f64],
-    /// Its points, from the left.
     pub points: Vec<(f64, Estimate)>,
     /// `true` if its points are measured and therefore shown.
     pub dotted: bool,
@@ -66,7 +60,6 @@ impl Series {
 }
 
 /// A point at which another line becomes the lowest.
-#[derive(Debug)]
 pub(super) struct Crossing {
     /// Where on the horizontal axis.
     pub x: f64,
@@ -77,14 +70,11 @@ pub(super) struct Crossing {
 
 /// Height of the plot, px.
 const HEIGHT: f64 = 340.0;
-/// Height of the axis' labels, px.
-const FOOT: f64 = 24.0;
 /// Least distance of the names at the lines' ends, px.
 const APART: f64 = 17.0;
 
-impl Lines {
-    /// Lays the lines out; `None` where no line has two points.
-    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+impl Form for Lines {
+    fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let vertical = Axis::of_points(points().map(|point| point.1.median))?;
         let xs = || points().map(|point| point.0);
