@@ -48,7 +48,6 @@ impl Work {
 /// The timed cells of a run, with the lists of their names in the order of the tables:
 /// engines alphabetical, strategies as [`Strategy`](touchstone_executor::Strategy) orders
 /// them, guests and cases by their place in the header, the guests of the overview first.
-#[derive(Debug, Clone)]
 pub(super) struct Matrix<'a> {
     pub records: &'a Records,
     pub book: &'a Book,
@@ -72,7 +71,6 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// The timed cells of the benchmarks.
     pub(super) fn of(records: &'a Records) -> Self {
         Self::by(records, &records.bench, Metric::Call)
     }

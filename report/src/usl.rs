@@ -22,7 +22,6 @@ impl Law {
     /// The law that fits throughputs on numbers of threads best: with the least sum of squares of
     /// relative differences in the time of a call. `None` with fewer than three numbers of
     /// threads, or a throughput that is not positive.
-    #[must_use]
     pub fn fit(measured: &[(usize, f64)]) -> Option<Self> {
         let mut numbers: Vec<usize> = measured.iter().map(|(threads, _)| *threads).collect();
         numbers.sort_unstable();
@@ -52,14 +51,12 @@ impl Law {
     }
 
     /// Throughput of some threads.
-    #[must_use]
     pub fn throughput(&self, threads: f64) -> f64 {
         let others = threads - 1.0;
         self.lambda * threads / (1.0 + self.sigma * others + self.kappa * threads * others)
     }
 
     /// Number of threads with the largest throughput. `None` if it never falls.
-    #[must_use]
     pub fn peak(&self) -> Option<f64> {
         (self.kappa > 0.0).then(|| ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt().max(1.0))
     }

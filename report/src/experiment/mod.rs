@@ -24,19 +24,14 @@ pub(super) fn section(experiment: &Experiment, book: Option<&Book>) -> String {
     format!("## {title}\n\n{text}\n\n{tables}{}", failed(experiment, points))
 }
 
-/// The paragraph with its values.
 fn text(experiment: &Experiment, book: &Book, points: &PointBook) -> String {
     let all = || points.measured();
+    let most = || all().map(|own| own.measured().count()).max().unwrap_or(0);
     let value = |name: &str| match name {
         "commit" => Some(code(&book.header.tools.commit)),
-        "processes" | "rounds" => {
-            let processes = all().map(|own| own.measured().count()).max().unwrap_or(0);
-            Some(match (name, processes) {
-                ("rounds", rounds) => grouped(rounds as u64),
-                (_, 1) => "1 process".to_owned(),
-                (_, processes) => format!("{} processes", grouped(processes as u64)),
-            })
-        }
+        "rounds" => Some(grouped(most() as u64)),
+        "processes" if most() == 1 => Some("1 process".to_owned()),
+        "processes" => Some(format!("{} processes", grouped(most() as u64))),
         name => {
             let own = all().find_map(|own| match own.place.get(name)? {
                 Coordinate::Text(text) => Some(code(text)),

@@ -91,7 +91,6 @@ impl<'a> Row<'a> {
         Some((points, name))
     }
 
-    /// The value of an expression.
     pub(crate) fn value(&self, expression: &str) -> Option<Estimate> {
         evaluate(expression, &|name| {
             let found = self.points(name);
@@ -165,7 +164,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The value of a dimension in words.
     pub(crate) fn words(&self, dimension: &str) -> Option<String> {
         let value: &Coordinate = self.place.get(dimension)?;
         Some(match self.experiment.dimension(dimension) {
@@ -217,5 +215,5 @@ pub(crate) fn shown(as_shown: Shown, value: &Estimate) -> String {
         Shown::Factor => units::factor(number),
         Shown::Rate => format!("{} /s", units::grouped(whole(number))),
     };
-    units::with_marks(text, value)
+    text + units::marks(value)
 }

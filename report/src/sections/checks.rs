@@ -237,14 +237,12 @@ fn reason(finding: &Finding) -> String {
 pub(crate) struct Checks(Vec<Book>);
 
 /// One check in one run.
-#[derive(Debug)]
 pub(crate) struct Checked<'a> {
     pub header: &'a Header,
     pub findings: Vec<&'a Finding>,
 }
 
 impl Checks {
-    /// Reads the findings of a file's runs.
     pub(crate) fn of(loaded: Loaded) -> Self {
         let newest_first = loaded.runs.into_iter().rev();
         Self(newest_first.map(|(header, lines)| Book::of(header, lines)).collect())

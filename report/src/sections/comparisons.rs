@@ -11,7 +11,6 @@ use indexmap::IndexMap;
 use touchstone_record::compare::{self, Judged, MARGIN, Verdict};
 use touchstone_record::{Book, Contender, Match, Purpose};
 
-/// A comparison with what it says.
 pub(super) type Row<'a> = (&'a Match, Judged);
 
 /// The comparisons of a run with a purpose, in the order of their names.

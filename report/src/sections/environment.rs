@@ -35,11 +35,8 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     )
 }
 
-fn table<N: AsRef<str>>(
-    headings: [&str; 2],
-    rows: impl IntoIterator<Item = (N, String)>,
-) -> String {
-    let mut table = Table::of_words(headings[0], [headings[1]]);
+fn table<N: AsRef<str>>(heads: [&str; 2], rows: impl IntoIterator<Item = (N, String)>) -> String {
+    let mut table = Table::of_words(heads[0], [heads[1]]);
     rows.into_iter().for_each(|(name, value)| table.row(name, [value]));
     table.finish()
 }

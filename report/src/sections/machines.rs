@@ -78,8 +78,6 @@ fn spread(medians: impl Iterator<Item = f64> + Clone) -> Option<String> {
     Some(format!("{} – {}", units::factor(low), units::factor(high)))
 }
 
-/// A machine with its ratios.
-#[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) header: Header,
     ratios: BTreeMap<Call, Judged>,

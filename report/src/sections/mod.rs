@@ -14,10 +14,9 @@ mod threads;
 use super::markdown::{Footnotes, code, markdown};
 use super::{Content, charts, experiment, origin};
 use crate::pages::{Page, Part};
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 use touchstone_record::{Header, Refusal};
 
-/// Heading of the counts of operators.
 const OPERATORS: &str = "operators";
 
 /// The name of a row: a call on a number of threads.
@@ -30,7 +29,6 @@ fn refused(refusal: &Refusal, notes: &mut Footnotes) -> String {
     format!("{}{}", refusal.status, notes.mark(&refusal.reason))
 }
 
-/// Where findings and counts come from.
 fn source(header: &Header) -> String {
     let (kernel, cpu) = (markdown(&header.machine.kernel), markdown(&header.machine.cpu));
     format!("Linux {kernel} ({cpu}), commit {}", code(&header.tools.commit))
@@ -51,8 +49,7 @@ pub(super) fn page(content: &Content<'_>, page: &Page) -> String {
         text.push_str(&charts::of_part(content.charts, Some(of), &content.images_of_details));
     }
     for note in &page.notes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{}\n\n", note.trim());
+        text += &format!("{}\n\n", note.trim());
     }
     for name in &page.tables {
         let layouts = content.tables.layouts.iter().filter(|own| own.name == *name);

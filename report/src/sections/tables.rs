@@ -17,22 +17,17 @@ use touchstone_record::{CellKey, Estimate, Metric};
 /// page.
 pub(crate) fn section(content: &Content<'_>, layout: &Layout, whole: bool) -> String {
     let (matrix, mut notes) = (content.matrix, Footnotes::default());
-    let table = match whole {
-        true => table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes)),
-        false => {
-            let median = |executor: &Executor, row: &Row| {
-                let time = time(matrix, executor, row).or_else(|| crowded(matrix, executor, row));
-                time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
-            };
-            format!(
-                "Medians; the intervals are in the tables above.\n\n{}",
-                table(matrix, layout, median)
-            )
+    let table = table(matrix, layout, |executor, row| {
+        if whole {
+            return cell(matrix, executor, row, &mut notes);
         }
-    };
+        let time = time(matrix, executor, row).or_else(|| crowded(matrix, executor, row));
+        time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
+    });
     let (title, lead) = (markdown(&layout.title), layout.text.trim());
+    let medians = if whole { "" } else { "Medians; the intervals are in the tables above.\n\n" };
     let differing = differences(matrix, layout);
-    format!("## {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish())
+    format!("## {title}\n\n{lead}\n\n{medians}{table}{}{differing}", notes.finish())
 }
 
 fn is_published(row: &Row) -> bool {
@@ -115,7 +110,6 @@ fn heading(row: &Row) -> String {
     }
 }
 
-/// The time of a call, if it was timed.
 fn time(matrix: &Matrix<'_>, executor: &Executor, row: &Row) -> Option<Estimate> {
     let fresh = matrix.time(executor, &Work::from(row), row.threads)?;
     if row.warm { matrix.metric(executor, &Work::from(row), Metric::WarmCall) } else { Some(fresh) }

@@ -2,7 +2,7 @@
 //! Times on more threads than processors, which take turns, stand in no other table or chart.
 
 use super::refused;
-use crate::markdown::{Footnotes, NOTHING, Table, code, markdown};
+use crate::markdown::{Footnotes, NOTHING, Table, below, code, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
 use crate::units::{count, joined, rate, time_with_interval, times};
 use crate::usl::Law;
@@ -44,17 +44,15 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
 fn laws(matrix: &Matrix<'_>) -> String {
     let table = |work: &Work| {
         let headings = ["contention σ", "coherence κ", "most throughput at"];
-        let mut table = Table::new("Executor", headings.map(str::to_owned));
-        let mut is_empty = true;
+        let mut table = Table::new("Executor", headings);
         for executor in &matrix.executors {
             let Some(law) = Law::fit(&matrix.throughputs(executor, work)) else { continue };
-            is_empty = false;
             let peak = law.peak().map(|peak| format!("{peak:.0} threads"));
             let values =
                 [Some(format!("{:.4}", law.sigma)), Some(format!("{:.5}", law.kappa)), peak];
             table.row(code(executor), values);
         }
-        if is_empty { String::new() } else { format!("### {}\n\n{}", work.names(), table.finish()) }
+        below(&format!("### {}", work.names()), &table.finish())
     };
     let tables: String = matrix.works.iter().map(table).collect();
     if tables.is_empty() {
@@ -123,19 +121,15 @@ fn crowded(matrix: &Matrix<'_>) -> String {
         cells.iter().map(|cell| (&*cell.case, &*cell.guest, cell.threads)).collect();
     let tables = works.into_iter().map(|(case, guest, threads)| {
         let headings = ["one call", "calls per second of all threads", "times perfect sharing"];
-        let mut table = Table::new("Executor", headings.map(str::to_owned));
-        let own = cells
-            .iter()
-            .filter(|cell| (&*cell.case, &*cell.guest, cell.threads) == (case, guest, threads));
-        for cell in own {
-            let executor: Executor = cell.executor();
-            let time = matrix.crowded_time(cell);
+        let mut table = Table::new("Executor", headings);
+        let key = (case, guest, threads);
+        for cell in cells.iter().filter(|own| (&*own.case, &*own.guest, own.threads) == key) {
             let values = [
-                time.as_ref().map(time_with_interval),
+                matrix.crowded_time(cell).as_ref().map(time_with_interval),
                 book.throughput(cell).as_ref().map(rate),
                 matrix.over_perfect_sharing(cell).as_ref().map(times),
             ];
-            table.row(code(executor), values);
+            table.row(code(cell.executor()), values);
         }
         let sharing = sharing(threads, &book.header.machine);
         format!("### {} on {}, {sharing}\n\n{}", code(case), code(guest), table.finish())
@@ -145,21 +139,14 @@ fn crowded(matrix: &Matrix<'_>) -> String {
         return tables;
     }
     let Header { machine, tools, sampling, .. } = &book.header;
+    let numbers: BTreeSet<usize> = cells.iter().map(|cell| cell.threads).collect();
     format!(
         "## More threads than processors\n\n*Oversubscribed*: {} are pinned to {}, and threads on one \
          processor take turns. The time of a call contains the turns of the others, so its median \
          says nothing about a single call. With perfect sharing (1.00), all threads together make \
          as many calls as one thread on each processor. A thread that spins while another one holds \
          a lock wastes its turn. Machine: {}, {}, Linux {}; commit {}, sampling {}.\n\n{tables}",
-        joined(
-            cells
-                .iter()
-                .map(|cell| cell.threads)
-                .collect::<BTreeSet<_>>()
-                .iter()
-                .map(|n| count(*n, "thread")),
-            " or "
-        ),
+        joined(numbers.into_iter().map(|n| count(n, "thread")), " or "),
         count(machine.cores, "processor"),
         markdown(&machine.cpu),
         count(machine.cores, "processor"),

@@ -59,7 +59,6 @@ pub(super) fn section(content: &Content<'_>) -> String {
 /// Beside a time that only one process compiled for.
 const ONCE: &str = " (once)";
 
-/// The text about the means of execution.
 fn means(execution: &Overall) -> String {
     let over = match &execution.suites[..] {
         [] => String::new(),

@@ -15,7 +15,6 @@ use crate::sections::{environment, tables};
 use crate::units::{brief, count, grouped, joined};
 use crate::{Content, charts, gate, origin};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use touchstone_record::{Check, Estimate, Outcome};
 
 pub(super) fn text(content: &Content<'_>) -> String {
@@ -49,15 +48,14 @@ pub(super) fn findings(content: &Content<'_>) -> String {
 fn limits(content: &Content<'_>) -> String {
     let mut text = String::from("## Limits and known anomalies\n\n");
     for limit in &content.pages.limits {
-        let _ = writeln!(text, "- {}", limit.trim().replace('\n', " "));
+        text += &format!("- {}\n", limit.trim().replace('\n', " "));
     }
     for other in origin::other_builds(content.matrix.records) {
-        let _ = writeln!(text, "- {other}.");
+        text += &format!("- {other}.\n");
     }
     text + "\n" + &gate::anomalies(content.gate)
 }
 
-/// A strategy with its time.
 fn named((executor, time): (&Executor, Estimate)) -> String {
     format!("{} {}", brief(&time), code(executor.strategy))
 }

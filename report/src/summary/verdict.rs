@@ -4,11 +4,10 @@ use crate::Content;
 use crate::experiment::Row;
 use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Matrix, Work};
-use crate::pages::{Finding, Measured};
+use crate::pages::Finding;
 use crate::sections::machines::Call;
 use crate::units::{self, MARK, TWO_MODES, count, percent};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use touchstone_record::compare::{self, Judged, MARGIN};
 use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of, over_builds};
 use touchstone_record::{
@@ -33,9 +32,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     );
     let header = &matrix.book.header;
     let (cells, marked, share) = matrix.counts();
-    let _ = writeln!(
-        text,
-        "**Machine**: {}, {}, Linux {}. **Run**: {}, commit {}.",
+    text += &format!(
+        "**Machine**: {}, {}, Linux {}. **Run**: {}, commit {}.\n",
         markdown(&header.machine.cpu),
         count(header.machine.cores, "processor"),
         markdown(&header.machine.kernel),
@@ -43,29 +41,26 @@ pub(super) fn section(content: &Content<'_>) -> String {
         code(&header.tools.commit),
     );
     if cells > 0 {
-        let _ = writeln!(
-            text,
+        text += &format!(
             "**Interference**: {marked} of {} ({}) are marked {MARK}: fewer than {PROCESSES} \
              processes gave {CLEAN_SAMPLES} samples each without interference, or all of theirs where \
-             calls are long. Such a time may be up to 2 × slow. Times of experiments are marked, too.",
+             calls are long. Such a time may be up to 2 × slow. Times of experiments are marked, too.\n",
             count(cells, "cell"),
             percent(share)
         );
     }
     let modes = matrix.two_modes();
     if modes > 0 {
-        let _ = writeln!(
-            text,
+        text += &format!(
             "**Two modes**: {} are marked {TWO_MODES}. Their processes fall into two groups more than \
-             {MODES} times apart; both medians are printed, with the number of processes.",
+             {MODES} times apart; both medians are printed, with the number of processes.\n",
             count(modes, "cell")
         );
     }
     let sampling = &header.sampling.name;
     if sampling != "full" {
-        let _ = writeln!(
-            text,
-            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.",
+        text += &format!(
+            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.\n",
             code(sampling),
             code("full")
         );
@@ -98,7 +93,7 @@ pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
     let text = text.replace("{baseline}", &units::brief(&baseline));
     let text = text.replace("{interval}", &interval);
     let text = text.replace("{machines}", &on_others(matrix, of).unwrap_or_default());
-    Some(text.replace("{ratio}", &units::with_marks(units::factor(ratio.median), &ratio)))
+    Some(text.replace("{ratio}", &(units::factor(ratio.median) + units::marks(&ratio))))
 }
 
 /// The ratio on the other machines of the records, as a sentence with a space before it.
@@ -118,7 +113,6 @@ pub(super) struct Pair {
     subject: Estimate,
     baseline: Estimate,
     pub(super) ratio: Estimate,
-    /// Where they were measured.
     source: String,
 }
 
@@ -147,8 +141,8 @@ fn fastest<'a>(matrix: &Matrix<'_>, of: &'a Finding) -> Option<(Pair, Option<&'a
         let pairs = all().filter_map(|baseline| Some((by(baseline)?, Some(baseline))));
         pairs.min_by(|(a, _), (b, _)| a.baseline.median.total_cmp(&b.baseline.median))
     };
-    if let Some(measured) = &of.experiment {
-        return best(&|baseline| in_experiment(matrix, of, measured, baseline));
+    if of.experiment.is_some() {
+        return best(&|baseline| in_experiment(matrix, of, baseline));
     }
     if of.deadline {
         let judged = |own: &Executor| with_deadline(matrix, own, of.call.as_ref()?, of.threads);
@@ -188,14 +182,8 @@ pub(super) fn of_builds(matrix: &Matrix<'_>, of: &Match) -> Option<Pair> {
     Some(Pair { ratio: over_builds(pair.ratio, &others), source, ..pair })
 }
 
-/// The comparison of a subject with a baseline.
-pub(super) fn compared(
-    purpose: Purpose,
-    call: &Work,
-    threads: usize,
-    sides: [&Executor; 2],
-) -> Match {
-    let [subject, baseline] = sides.map(|own| Contender::new(own.clone(), threads));
+pub(super) fn compared(purpose: Purpose, call: &Work, threads: usize, of: [&Executor; 2]) -> Match {
+    let [subject, baseline] = of.map(|own| Contender::new(own.clone(), threads));
     Match { purpose, case: call.case.clone(), guest: call.guest.clone(), subject, baseline }
 }
 
@@ -203,7 +191,6 @@ fn judged(book: &Book, of: &Match) -> Option<Judged> {
     compare::judge(book.comparisons.get(of)?, MARGIN)
 }
 
-/// From a comparison in a run.
 fn in_turns(book: &Book, of: &Match) -> Option<Pair> {
     let judged = judged(book, of)?;
     let pair = Pair::of(judged.subject, judged.baseline, "in turns");
@@ -222,12 +209,8 @@ pub(super) fn with_deadline(
     judged(matrix.book, &of)
 }
 
-fn in_experiment(
-    matrix: &Matrix<'_>,
-    of: &Finding,
-    measured: &Measured,
-    baseline: &Executor,
-) -> Option<Pair> {
+fn in_experiment(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
+    let measured = of.experiment.as_ref()?;
     let (experiment, points) = matrix.records.experiment(&measured.name)?;
     let row =
         |executor: &Executor| Some(Row::of(experiment, points.get(&measured.place.at(executor))?));
