@@ -291,8 +291,6 @@ mod tests {
         assert_eq!(races(&PointBook::default()), []);
     }
 
-    use super::*;
-
     /// Ratios with an interval of so many parts of a hundred on each side.
     fn ratios(all: &[(u64, f64)], spread: f64) -> Vec<(u64, Estimate)> {
         let estimate = |median: f64| Estimate {

@@ -192,6 +192,15 @@ pub(super) fn joined<S: AsRef<str>>(texts: impl IntoIterator<Item = S>, between:
     texts.into_iter().map(|text| text.as_ref().to_owned()).collect::<Vec<_>>().join(between)
 }
 
+/// The least and the largest of the positive values.
+pub(super) fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
+    positive.fold(None, |ends, value| {
+        let (low, high) = ends.unwrap_or((value, value));
+        Some((value.min(low), value.max(high)))
+    })
+}
+
 /// Texts as a list: `a`, `a and b`, `a, b and c`.
 pub(super) fn prose_list(texts: &[String]) -> String {
     match texts {

@@ -141,7 +141,7 @@ impl Axis {
     /// A logarithmic axis with a little air at both ends; `None` without any positive value.
     /// The pixels are set with [`Self::on`].
     pub(super) fn of_points(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let (low, high) = range(values)?;
+        let (low, high) = units::range(values)?;
         // At least a factor of two, else noise would fill the chart.
         let span = (high / low).log10();
         let air = (0.04 * span).max((0.3 - span) / 2.0);
@@ -158,7 +158,7 @@ impl Axis {
 
     /// An axis for bars, from zero.
     pub(super) fn of_bars(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        Some(Self::new(Spread::Linear, 0.0, range(values)?.1))
+        Some(Self::new(Spread::Linear, 0.0, units::range(values)?.1))
     }
 
     /// A logarithmic axis from a value to another one, both positive.
@@ -232,16 +232,6 @@ impl Axis {
         let apart = places.windows(2).map(|pair| (pair[1] - pair[0]).abs());
         apart.fold(f64::INFINITY, f64::min)
     }
-}
-
-/// The least and the largest of the positive values.
-fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
-    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
-    for value in values.into_iter().filter(|value| value.is_finite() && *value > 0.0) {
-        low = low.min(value);
-        high = high.max(value);
-    }
-    (low <= high).then_some((low, high))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::canvas::{self, Anchor, Canvas, Point};
 use super::frame::{self, Axis, FOOT, Frame, LINE, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::tables::charts::Hue;
+use crate::units;
 use touchstone_record::Estimate;
 
 pub(super) struct Lines {
@@ -77,11 +78,8 @@ impl Form for Lines {
     fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let vertical = Axis::of_points(points().map(|point| point.1.median))?;
-        let xs = || points().map(|point| point.0);
-        let (first, last) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
-        if first >= last {
-            return None;
-        }
+        let (first, last) =
+            units::range(points().map(|point| point.0)).filter(|(first, last)| first < last)?;
         let band = 1.5 * LINE + self.crossings.len() as f64 * LINE + 10.0;
         let is_marked = points().any(|point| point.1.marked);
         let mut canvas = self.frame.canvas(band + HEIGHT + FOOT, is_marked, theme);

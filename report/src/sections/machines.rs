@@ -71,10 +71,7 @@ fn letter(place: usize) -> String {
 }
 
 fn spread(medians: impl Iterator<Item = f64> + Clone) -> Option<String> {
-    if medians.clone().count() < 2 {
-        return None;
-    }
-    let (low, high) = (medians.clone().fold(f64::INFINITY, f64::min), medians.fold(0.0, f64::max));
+    let (low, high) = units::range(medians.clone()).filter(|_| medians.count() > 1)?;
     Some(format!("{} – {}", units::factor(low), units::factor(high)))
 }
 

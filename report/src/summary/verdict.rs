@@ -296,8 +296,7 @@ fn between_builds(peers: &Book, layouts: &[Book]) -> String {
     let spread = |of: &Match| {
         let all = std::iter::once(peers).chain(layouts).filter_map(|book| judged(book, of));
         let all: Vec<f64> = all.map(|judged| judged.ratio.median).collect();
-        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = all.iter().copied().fold(0.0, f64::max);
+        let (least, most) = units::range(all.iter().copied())?;
         (all.len() > layouts.len()).then_some(most / least)
     };
     let spreads: Vec<f64> = peers.comparisons.keys().filter_map(spread).collect();

@@ -138,8 +138,7 @@ fn finding(matrix: &Matrix<'_>, rows: &[Row]) -> Option<String> {
     let best = |wanted: Execution| {
         let row = rows.iter().find(|row| matrix.execution(&row.label) == Some(wanted))?;
         let own = || row.cells.iter().flatten();
-        let low = own().map(|value| value.median).fold(f64::INFINITY, f64::min);
-        let high = own().map(|value| value.median).fold(0.0, f64::max);
+        let (low, high) = units::range(own().map(|value| value.median))?;
         let mark = if own().any(|value| value.marked) { MARK } else { "" };
         let (low, high, engine) = (short(low), short(high), code(&row.label));
         Some(format!("{low} to {high}{mark} times as long as native code with {engine}"))
