@@ -138,14 +138,6 @@ impl<'a> Matrix<'a> {
         book.estimate(cell, Metric::Call).filter(|_| book.is_crowded(cell))
     }
 
-    /// How many times as long a call on more threads than processors takes as with perfect sharing:
-    /// the throughput of a thread on each processor over that of the cell.
-    pub(super) fn over_perfect_sharing(&self, cell: &CellKey) -> Option<Estimate> {
-        let book = self.crowded_book();
-        let alone = CellKey { threads: book.header.machine.cores, ..cell.clone() };
-        Some(book.throughput(&alone)?.over(book.throughput(cell)?))
-    }
-
     /// Throughput of all threads by their number, calls per second, where it was measured.
     pub(super) fn throughputs(&self, of: &Executor, work: &Work) -> Vec<(usize, f64)> {
         let rate = |threads: usize| {

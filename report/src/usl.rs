@@ -50,12 +50,6 @@ impl Law {
         Some(Self { lambda, sigma: best[1] * lambda, kappa: best[2] * lambda })
     }
 
-    /// Throughput of some threads.
-    pub fn throughput(&self, threads: f64) -> f64 {
-        let others = threads - 1.0;
-        self.lambda * threads / (1.0 + self.sigma * others + self.kappa * threads * others)
-    }
-
     /// Number of threads with the largest throughput. `None` if it never falls.
     pub fn peak(&self) -> Option<f64> {
         (self.kappa > 0.0).then(|| ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt().max(1.0))
@@ -103,6 +97,13 @@ fn least_squares(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Law {
+        fn throughput(&self, threads: f64) -> f64 {
+            let others = threads - 1.0;
+            self.lambda * threads / (1.0 + self.sigma * others + self.kappa * threads * others)
+        }
+    }
 
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-6 * b.abs().max(1e-3)

@@ -39,7 +39,12 @@ impl Frame {
     /// A canvas with all of this and an empty plot of a height. The axis' labels are part of
     /// the plot.
     pub(super) fn canvas(&self, plot: f64, has_marked: bool, theme: &Theme) -> Canvas {
-        let notes = self.notes(has_marked);
+        let mut note = self.note.clone();
+        // Unless the note is about marks.
+        if has_marked && !note.contains(MARK) {
+            note += &format!(" {MARK}, hollow: touched by interference, may read up to 2× slow.");
+        }
+        let notes = wrapped(&note, WIDTH - 2.0 * MARGIN);
         let lines = usize::from(!self.axis.is_empty()) + notes.len();
         let height = self.top() + plot + lines as f64 * LINE + 12.0;
         let mut canvas = Canvas::new((WIDTH, height), &self.title, theme.background);
@@ -61,20 +66,10 @@ impl Frame {
         }
         canvas
     }
-
-    /// The note and the one on marks, unless the note is about them, in lines that fit.
-    fn notes(&self, has_marked: bool) -> Vec<String> {
-        let marked = format!("{MARK}, hollow: touched by interference, may read up to 2× slow.");
-        let mut text = self.note.clone();
-        if has_marked && !text.contains(MARK) {
-            text = format!("{text} {marked}");
-        }
-        wrapped(&text, WIDTH - 2.0 * MARGIN)
-    }
 }
 
 /// A text in lines of small text that are at most so wide, where its words allow it.
-pub(super) fn wrapped(text: &str, most: f64) -> Vec<String> {
+fn wrapped(text: &str, most: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -161,12 +156,7 @@ impl Axis {
         Some(Self::new(Spread::Linear, 0.0, units::range(values)?.1))
     }
 
-    /// A logarithmic axis from a value to another one, both positive.
-    pub(super) fn between(low: f64, high: f64) -> Self {
-        Self::new(Spread::Logarithmic, low, high)
-    }
-
-    fn new(spread: Spread, low: f64, high: f64) -> Self {
+    pub(super) fn new(spread: Spread, low: f64, high: f64) -> Self {
         Self { spread, low, high, from: 0.0, to: 1.0 }
     }
 

@@ -3,7 +3,7 @@
 
 use super::Form;
 use super::canvas::{self, Anchor, Canvas, Point};
-use super::frame::{self, Axis, FOOT, Frame, LINE, MARGIN, PAD, WIDTH};
+use super::frame::{self, Axis, FOOT, Frame, LINE, MARGIN, PAD, Spread, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::tables::charts::Hue;
 use crate::units;
@@ -93,7 +93,7 @@ impl Form for Lines {
         let sample = if has_dashes { SAMPLE } else { 0.0 };
         let names = WIDTH - MARGIN - canvas::widest(self.series.iter().map(|own| &own.label));
         let right = names - sample - 26.0;
-        let horizontal = Axis::between(first, last).on(left + 4.0, right);
+        let horizontal = Axis::new(Spread::Logarithmic, first, last).on(left + 4.0, right);
         for (y, label) in &ticks {
             canvas.path(&[(left, *y), (right, *y)], 1, theme.grid);
             canvas.text((left - PAD, *y), label, Anchor::End, theme.muted);

@@ -45,8 +45,7 @@ pub(crate) fn documents(content: &Content<'_>) -> String {
     let headings = ["Published values, repeated", "Ratios that differ", "Unexplained", "Details"];
     let mut all = Table::new("Table", headings);
     for layout in &content.tables.layouts {
-        let Some(own) = counts(content.matrix, layout) else { continue };
-        let numbers = [own.published, own.differing, own.unexplained];
+        let Some(numbers) = counts(content.matrix, layout) else { continue };
         let link = content.link(|page| page.tables.contains(&layout.name));
         let cells = numbers.map(|number| number.to_string()).into_iter().chain([link]);
         all.row(markdown(&layout.title), cells);
@@ -207,23 +206,16 @@ fn found<'a>(layout: &'a Layout, values: &[Value<'a>]) -> Found {
     found
 }
 
-/// How many values of a table were published and are here, and how many ratios differ.
-struct Counts {
-    published: usize,
-    differing: usize,
-    unexplained: usize,
-}
-
-/// The counts of a table; `None` without published values.
-fn counts(matrix: &Matrix<'_>, layout: &Layout) -> Option<Counts> {
+/// How many values of a table were published and are here, how many ratios differ, and how many of
+/// those have no cause; `None` without published values.
+fn counts(matrix: &Matrix<'_>, layout: &Layout) -> Option<[usize; 3]> {
     let values = values(matrix, layout);
     let found = found(layout, &values);
     let count =
         |pairs: &IndexMap<[String; 2], Vec<String>>| pairs.values().map(Vec::len).sum::<usize>();
     let unexplained = found.get(&usize::MAX).map_or(0, count);
     let differing = found.values().map(count).sum();
-    let published = values.len();
-    (published > 0).then_some(Counts { published, differing, unexplained })
+    (!values.is_empty()).then_some([values.len(), differing, unexplained])
 }
 
 /// The differences of a table in words; empty without any.

@@ -124,10 +124,14 @@ fn crowded(matrix: &Matrix<'_>) -> String {
         let mut table = Table::new("Executor", headings);
         let key = (case, guest, threads);
         for cell in cells.iter().filter(|own| (&*own.case, &*own.guest, own.threads) == key) {
+            // Perfect sharing: the throughput of a thread on each processor.
+            let alone = CellKey { threads: book.header.machine.cores, ..(*cell).clone() };
+            let own = book.throughput(cell);
+            let ratio = book.throughput(&alone).zip(own).map(|(alone, own)| alone.over(own));
             let values = [
                 matrix.crowded_time(cell).as_ref().map(time_with_interval),
-                book.throughput(cell).as_ref().map(rate),
-                matrix.over_perfect_sharing(cell).as_ref().map(times),
+                own.as_ref().map(rate),
+                ratio.as_ref().map(times),
             ];
             table.row(code(cell.executor()), values);
         }

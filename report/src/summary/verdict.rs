@@ -117,12 +117,6 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// `true` if a side has two modes and the ratio has not.
-    fn changes_at_once(&self) -> bool {
-        let sides = self.subject.modes.or(self.baseline.modes);
-        sides.is_some() && self.ratio.modes.is_none()
-    }
-
     fn of(subject: Estimate, baseline: Estimate, source: &str) -> Self {
         Self { subject, baseline, ratio: baseline.over(subject), source: source.to_owned() }
     }
@@ -239,7 +233,8 @@ pub(super) fn rungs(content: &Content<'_>) -> String {
         let mut has_modes = false;
         for row in &rungs.rows {
             let Some((pair, best)) = fastest(content.matrix, row) else { continue };
-            has_modes |= pair.changes_at_once();
+            let of_sides = pair.subject.modes.or(pair.baseline.modes);
+            has_modes |= of_sides.is_some() && pair.ratio.modes.is_none();
             let other = best.filter(|best| row.baseline.as_ref() != Some(*best));
             let other = other.map_or_else(String::new, |best| format!(" {}", code(best.strategy)));
             let cells = [
