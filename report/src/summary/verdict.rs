@@ -7,12 +7,9 @@ use crate::matrix::{Matrix, Work};
 use crate::pages::Finding;
 use crate::sections::machines::Call;
 use crate::units::{self, MARK, TWO_MODES, count, percent};
-use std::collections::BTreeMap;
 use touchstone_record::compare::{self, Judged, MARGIN};
 use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of, over_builds};
-use touchstone_record::{
-    Book, CellKey, Contender, Estimate, Executor, Match, Means, Metric, Purpose,
-};
+use touchstone_record::{Book, Contender, Estimate, Executor, Match, Means, Metric, Purpose};
 
 /// Sentences that are printed.
 const MOST: usize = 5;
@@ -225,7 +222,7 @@ const AT_ONCE: &str = " Where a time has two modes and its ratio one, both sides
                        the same processes.";
 
 /// The rows at the head of the page, a table for each heading; empty where none was measured.
-pub(super) fn rungs(content: &Content<'_>) -> String {
+fn rungs(content: &Content<'_>) -> String {
     let mut text = String::new();
     for rungs in &content.pages.rungs {
         let mut table =
@@ -254,25 +251,18 @@ pub(super) fn rungs(content: &Content<'_>) -> String {
 
 /// How far the times of calls in turns lie from those of the same cells, which are of another
 /// run; empty without such calls.
-pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
+fn between_runs(matrix: &Matrix<'_>) -> String {
     let Some(peers) = matrix.records.peers() else { return String::new() };
-    let mut sides: BTreeMap<CellKey, Vec<Estimate>> = BTreeMap::new();
+    let (mut ratios, mut outside) = (Vec::new(), 0);
     for (of, processes) in &peers.comparisons {
         let Some(judged) = compare::judge(processes, MARGIN) else { continue };
         for (side, time) in [(&of.subject, judged.subject), (&of.baseline, judged.baseline)] {
-            if side.means.is_contract() {
-                sides.entry(of.cell(side)).or_default().push(time);
-            }
+            let own = matrix.book.estimate(&of.cell(side), Metric::Call);
+            let Some(own) = own.filter(|_| side.means.is_contract()) else { continue };
+            let (low, high) = own.ends();
+            outside += usize::from(time.median < low || time.median > high);
+            ratios.push(time.median / own.median);
         }
-    }
-    let (mut ratios, mut outside) = (Vec::new(), 0);
-    for (cell, time) in
-        sides.iter().flat_map(|(cell, times)| times.iter().map(move |time| (cell, time)))
-    {
-        let Some(own) = matrix.book.estimate(cell, Metric::Call) else { continue };
-        let (low, high) = own.ends();
-        outside += usize::from(time.median < low || time.median > high);
-        ratios.push(time.median / own.median);
     }
     let Some(ratio) = median_of(&ratios) else { return String::new() };
     format!(
