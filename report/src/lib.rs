@@ -5,13 +5,9 @@
 //! from the records. Of each record file the newest run is shown; runs are never mixed.
 
 mod charts;
-mod checks;
-pub mod crossing;
-mod details;
 mod experiment;
 pub mod gate;
 mod html;
-mod machines;
 mod markdown;
 mod matrix;
 mod origin;
@@ -27,11 +23,11 @@ pub mod units;
 pub mod usl;
 
 use anyhow::{Context, Result, bail, ensure};
-use checks::Checks;
-use machines::Machine;
 use matrix::Matrix;
 use pages::{Pages, Part};
 use rank::Noise;
+use sections::checks::Checks;
+use sections::machines::{self, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tables::Tables;
@@ -73,7 +69,6 @@ pub struct Options {
 
 impl Options {
     /// The records and the project's data files, for a page and folders beside it.
-    #[must_use]
     pub fn of_project(page: PathBuf) -> Self {
         let benches = files::project("benches");
         Self {
@@ -125,8 +120,8 @@ pub struct Written {
 /// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
 /// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
-    let folders = [("page", &options.page), ("charts", &options.images)];
-    for (what, path) in folders.into_iter().chain([("detailed pages", &options.pages)]) {
+    let Options { page, images, pages, .. } = options;
+    for (what, path) in [("page", page), ("charts", images), ("detailed pages", pages)] {
         let folder = files::folder_of(path);
         let missing = folder.display();
         ensure!(
@@ -161,7 +156,6 @@ pub fn check(options: &Options) -> Result<Written> {
 }
 
 /// The record files of a report, read: of each file the newest run.
-#[derive(Debug)]
 struct Records {
     bench: Book,
     noise: Noise,
@@ -292,21 +286,17 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
         back: way(&options.pages, &options.page, ""),
     };
     let summary = summary::terminal::text(&content);
-    let page = place(&at(&options.page), &summary::text(&content))?;
-    // The README has no place for broken rules: it shows only what may be published.
-    let readme = options.readme.as_ref().filter(|_| gate.publish().is_ok()).map(|path| {
-        let path = at(path);
-        let text = place(&path, &summary::findings(&content))?;
-        anyhow::Ok((path, text))
-    });
-    let readme = readme.transpose()?;
+    let page = place(at(&options.page), &summary::text(&content))?;
     let detailed = |name: &str| at(&options.pages).join(name);
     let details = pages.pages.iter();
     let details = details
-        .map(|page| (detailed(&format!("{}.md", page.file)), details::text(&content, page)))
-        .chain(readme)
-        .chain([(detailed(html::FILE), html::page(&matrix, &picks)?), (at(&options.page), page)]);
-    let details: Files = details.collect();
+        .map(|page| (detailed(&format!("{}.md", page.file)), sections::page(&content, page)));
+    let mut details: Files = details.collect();
+    // The README has no place for broken rules: it shows only what may be published.
+    if let Some(path) = options.readme.as_ref().filter(|_| gate.publish().is_ok()) {
+        details.push(place(at(path), &summary::findings(&content))?);
+    }
+    details.extend([(detailed(html::FILE), html::page(&matrix, &picks)?), page]);
     let image = |file: String| at(&options.images).join(file);
     let removed = absent.into_iter().map(image).filter(FilePath::exists);
     let removed = removed.map(|path| path.path().to_owned()).collect();
@@ -328,13 +318,14 @@ fn plan(options: &Options) -> Result<(Files, Written)> {
 }
 
 /// A page with the generated part in its place.
-fn place(path: &FilePath, body: &str) -> Result<String> {
-    let existing = files::read(path)?
+fn place(path: FilePath, body: &str) -> Result<(FilePath, String)> {
+    let existing = files::read(&path)?
         .map(String::from_utf8)
         .transpose()
         .with_context(|| format!("{path} is not text"))?;
-    page::place(existing.as_deref(), &page::generated(body))
-        .with_context(|| format!("cannot place the report in {path}"))
+    let text = page::place(existing.as_deref(), &page::generated(body))
+        .with_context(|| format!("cannot place the report in {path}"))?;
+    Ok((path, text))
 }
 
 /// The way from a folder to a file, or to a folder with `end` behind it: below the folder or
@@ -350,7 +341,6 @@ fn way(from: &Path, to: &Path, end: &str) -> String {
     if way.is_empty() { way } else { way.trim_end_matches('/').to_owned() + end }
 }
 
-/// The input of all pages.
 struct Content<'a> {
     matrix: &'a Matrix<'a>,
     gate: &'a gate::Gate,

@@ -1,7 +1,6 @@
 //! Pieces of Markdown: tables, folds, footnotes.
 
 use indexmap::IndexSet;
-use std::fmt::Write;
 
 pub(super) use touchstone_record::escape::{code, in_cell, markdown};
 
@@ -9,7 +8,6 @@ pub(super) use touchstone_record::escape::{code, in_cell, markdown};
 pub(super) const NOTHING: &str = "–";
 
 /// A table whose cells are Markdown already.
-#[derive(Debug)]
 pub(super) struct Table {
     text: String,
     has_rows: bool,
@@ -17,28 +15,20 @@ pub(super) struct Table {
 
 impl Table {
     /// Starts a table: the first column is left-aligned, numbers follow right-aligned.
-    pub(super) fn new<S: AsRef<str>>(first: &str, others: impl IntoIterator<Item = S>) -> Self {
+    pub(super) fn new(first: &str, others: impl IntoIterator<Item: AsRef<str>>) -> Self {
         Self::aligned(first, others, "---:")
     }
 
     /// Starts a table of words: everything left-aligned.
-    pub(super) fn of_words<S: AsRef<str>>(
-        first: &str,
-        others: impl IntoIterator<Item = S>,
-    ) -> Self {
+    pub(super) fn of_words(first: &str, others: impl IntoIterator<Item: AsRef<str>>) -> Self {
         Self::aligned(first, others, "---")
     }
 
-    fn aligned<S: AsRef<str>>(
-        first: &str,
-        others: impl IntoIterator<Item = S>,
-        rule: &str,
-    ) -> Self {
+    fn aligned(first: &str, others: impl IntoIterator<Item: AsRef<str>>, rule: &str) -> Self {
         let (mut text, mut rules) = (format!("| {first} |"), "| --- |".to_owned());
         for heading in others {
-            // Writing to a string cannot fail.
-            let _ = write!(text, " {} |", heading.as_ref());
-            let _ = write!(rules, " {rule} |");
+            text += &format!(" {} |", heading.as_ref());
+            rules += &format!(" {rule} |");
         }
         Self { text: format!("{text}\n{rules}\n"), has_rows: false }
     }
@@ -50,18 +40,22 @@ impl Table {
         others: impl IntoIterator<Item = C>,
     ) {
         self.has_rows = true;
-        let _ = write!(self.text, "| {} |", first.as_ref());
+        self.text += &format!("| {} |", first.as_ref());
         for cell in others {
-            let cell = cell.into();
-            let _ = write!(self.text, " {} |", cell.as_deref().unwrap_or(NOTHING));
+            self.text += &format!(" {} |", cell.into().as_deref().unwrap_or(NOTHING));
         }
         self.text.push('\n');
     }
 
     /// Adds a row unless none of its cells has a value.
-    pub(super) fn row_of_some(&mut self, first: impl AsRef<str>, others: &[Option<String>]) {
+    pub(super) fn row_of_some(
+        &mut self,
+        first: impl AsRef<str>,
+        others: impl IntoIterator<Item = Option<String>>,
+    ) {
+        let others: Vec<_> = others.into_iter().collect();
         if others.iter().any(Option::is_some) {
-            self.row(first, others.iter().cloned());
+            self.row(first, others);
         }
     }
 
@@ -85,24 +79,22 @@ pub(super) fn details(summary: &str, body: &str) -> String {
 }
 
 /// Reasons given once and referred to by number.
-#[derive(Debug, Default)]
-pub(super) struct Footnotes {
-    reasons: IndexSet<String>,
-}
+#[derive(Default)]
+pub(super) struct Footnotes(IndexSet<String>);
 
 impl Footnotes {
     /// The mark for a reason; the same reason has the same mark.
     pub(super) fn mark(&mut self, reason: &str) -> String {
-        let (place, _) = self.reasons.insert_full(reason.to_owned());
+        let (place, _) = self.0.insert_full(reason.to_owned());
         format!("<sup>{}</sup>", place + 1)
     }
 
     /// The notes, to stand below the table. Empty if nothing was marked.
     pub(super) fn finish(self) -> String {
-        let note = |(number, reason): (usize, &String)| {
-            format!("<sup>{number}</sup> {}<br>\n", markdown(reason))
-        };
-        let notes: String = (1..).zip(&self.reasons).map(note).collect();
+        let notes = (1..).zip(&self.0);
+        let notes: String = notes
+            .map(|(number, reason)| format!("<sup>{number}</sup> {}<br>\n", markdown(reason)))
+            .collect();
         if notes.is_empty() { notes } else { notes + "\n" }
     }
 }

@@ -48,7 +48,6 @@ impl Work {
 /// The timed cells of a run, with the lists of their names in the order of the tables:
 /// engines alphabetical, strategies as [`Strategy`](touchstone_executor::Strategy) orders
 /// them, guests and cases by their place in the header, the guests of the overview first.
-#[derive(Debug, Clone)]
 pub(super) struct Matrix<'a> {
     pub records: &'a Records,
     pub book: &'a Book,
@@ -72,7 +71,6 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// The timed cells of the benchmarks.
     pub(super) fn of(records: &'a Records) -> Self {
         Self::by(records, &records.bench, Metric::Call)
     }
@@ -138,14 +136,6 @@ impl<'a> Matrix<'a> {
     pub(super) fn crowded_time(&self, cell: &CellKey) -> Option<Estimate> {
         let book = self.crowded_book();
         book.estimate(cell, Metric::Call).filter(|_| book.is_crowded(cell))
-    }
-
-    /// How many times as long a call on more threads than processors takes as with perfect sharing:
-    /// the throughput of a thread on each processor over that of the cell.
-    pub(super) fn over_perfect_sharing(&self, cell: &CellKey) -> Option<Estimate> {
-        let book = self.crowded_book();
-        let alone = CellKey { threads: book.header.machine.cores, ..cell.clone() };
-        Some(book.throughput(&alone)?.over(book.throughput(cell)?))
     }
 
     /// Throughput of all threads by their number, calls per second, where it was measured.

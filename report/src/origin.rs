@@ -4,6 +4,8 @@ use super::Records;
 use super::units::{count, joined};
 use crate::markdown::{code, markdown};
 use crate::pages::{Page, Part};
+use crate::sections::checks::Checked;
+use indexmap::IndexMap;
 use strum::IntoEnumIterator;
 use touchstone_record::{
     Book, CHECKS, COUNTS, Check, Header, Machine, OVERSUBSCRIBED, PEERS, SWAPS,
@@ -19,16 +21,13 @@ pub(super) fn other_builds(records: &Records) -> Vec<String> {
     books.sort_by_key(|(name, _)| (*name == COUNTS, *name != PEERS, *name != SWAPS));
     let books = books.into_iter().map(|(name, book)| (code(name), &book.header));
     // The runs that checks come from, each with its checks.
-    let mut runs: Vec<(&Header, Vec<String>)> = Vec::new();
+    let mut runs: IndexMap<&str, (&Header, Vec<String>)> = IndexMap::new();
     for check in Check::iter() {
-        let Some(checked) = records.checks.get(check) else { continue };
-        match runs.iter_mut().find(|(header, _)| header.run == checked.header.run) {
-            Some((_, checks)) => checks.push(check.to_string()),
-            None => runs.push((checked.header, vec![check.to_string()])),
-        }
+        let Some(Checked { header, .. }) = records.checks.get(check) else { continue };
+        runs.entry(&header.run).or_insert((header, Vec::new())).1.push(check.to_string());
     }
     let name = |checks: Vec<String>| format!("{} ({})", code(CHECKS), checks.join(", "));
-    let files = books.chain(runs.into_iter().map(|(header, checks)| (name(checks), header)));
+    let files = books.chain(runs.into_values().map(|(header, checks)| (name(checks), header)));
     let line = |(name, other): (String, &Header)| {
         let machine = another_machine(other, own);
         let is_other = machine.is_some() || other.tools.commit != own.tools.commit;
@@ -51,15 +50,11 @@ pub(super) fn of_page(records: &Records, page: &Page) -> String {
         return "Runs of several machines, which the table names".to_owned();
     }
     let own = &records.bench.header;
-    let mut headers: Vec<&Header> = Vec::new();
     let parts = page.parts.iter().flat_map(|part| of_part(records, part)).flatten();
-    for header in parts.chain((!page.tables.is_empty()).then_some(own)) {
-        if headers.iter().all(|known| known.run != header.run) {
-            headers.push(header);
-        }
-    }
+    let parts = parts.chain((!page.tables.is_empty()).then_some(own));
+    let mut headers: IndexMap<&str, &Header> = parts.map(|header| (&*header.run, header)).collect();
     if headers.is_empty() {
-        headers.push(own);
+        headers.insert(&own.run, own);
     }
     let run = |header: &&Header| {
         let machine = another_machine(header, own);
@@ -70,7 +65,7 @@ pub(super) fn of_page(records: &Records, page: &Page) -> String {
             machine.map(|machine| format!(", {machine}")).unwrap_or_default()
         )
     };
-    let runs = joined(headers.iter().map(run), "; ");
+    let runs = joined(headers.values().map(run), "; ");
     format!("{} {runs}", if headers.len() == 1 { "Run" } else { "Runs" })
 }
 

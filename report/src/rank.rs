@@ -18,7 +18,6 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// Reads the comparisons of executors with themselves.
     pub(super) fn of(book: &Book) -> Self {
         let mut noise = Self::default();
         for (of, processes) in &book.comparisons {
@@ -85,8 +84,6 @@ pub(super) fn fastest<'a>(
     ranking(matrix, work, wanted).into_iter().next()
 }
 
-/// The pick for a need.
-#[derive(Debug)]
 pub(super) struct Pick<'a> {
     pub need: &'a Need,
     pub executor: Executor,

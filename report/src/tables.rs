@@ -119,7 +119,6 @@ struct File {
 }
 
 /// The number in a published text: a time in ns, a difference in per cent as a ratio, or a count.
-#[must_use]
 pub fn number(text: &str) -> Option<f64> {
     let words = text.split_whitespace();
     words.clone().zip(words.skip(1).chain([""])).find_map(|(word, unit)| {
@@ -142,7 +141,6 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The names of all tables.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let layouts = self.layouts.iter().map(|own| own.name.as_str());
         layouts.chain(self.shares.iter().map(|own| own.name.as_str()))

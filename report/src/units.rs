@@ -23,11 +23,15 @@ fn unit_of(ns: f64, digits: i32) -> (&'static str, f64) {
     TIMES.into_iter().rev().find(|&(_, scale)| fits(scale)).unwrap_or(TIMES[0])
 }
 
+/// A time given in ns, in the unit that fits.
+fn in_unit(ns: f64, digits: i32) -> String {
+    let (unit, scale) = unit_of(ns, digits);
+    format!("{} {unit}", significant(ns / scale, digits))
+}
+
 /// A time given in ns, four significant digits: `4.212 µs`.
-#[must_use]
 pub fn time(ns: f64) -> String {
-    let (unit, scale) = unit_of(ns, 4);
-    format!("{} {unit}", significant(ns / scale, 4))
+    in_unit(ns, 4)
 }
 
 /// A time given in ns, as short as a chart wants it: `4.2 µs`, `62 ms`, `271 µs`.
@@ -49,8 +53,7 @@ pub const MARK: &str = "†";
 /// Stands behind a value whose processes fall into two modes.
 pub const TWO_MODES: &str = "‡";
 
-/// The marks of an estimate.
-fn marks(of: &Estimate) -> &'static str {
+pub(super) fn marks(of: &Estimate) -> &'static str {
     match (of.marked, of.modes.is_some()) {
         (false, false) => "",
         (true, false) => MARK,
@@ -59,43 +62,30 @@ fn marks(of: &Estimate) -> &'static str {
     }
 }
 
-/// A text, with the marks of an estimate behind it.
-pub(super) fn with_marks(text: String, of: &Estimate) -> String {
-    text + marks(of)
-}
-
 /// A text, with [`MARK`] behind it where its value is marked.
-#[must_use]
 pub fn marked(text: String, is_marked: bool) -> String {
     if is_marked { text + MARK } else { text }
 }
 
 /// A time with its interval, in ns, in the median's unit: `4.212 µs [4.190 – 4.251]`. An
 /// interval that is missing is said to be missing.
-#[must_use]
 pub fn time_with_interval(time: &Estimate) -> String {
-    let (unit, scale) = unit_of(time.median, 4);
-    with_interval(time, scale, unit, significant(time.median / scale, 4))
+    in_unit_with_interval(time, 4)
+}
+
+fn in_unit_with_interval(time: &Estimate, digits: i32) -> String {
+    let (unit, scale) = unit_of(time.median, digits);
+    with_interval(time, scale, unit, significant(time.median / scale, digits))
 }
 
 /// A time in ns with its interval and three significant digits: `4.21 µs [4.19 – 4.25]`; of two
 /// modes with the number of their processes: `84.3 ns (5), 3.75 µs (1)‡`.
-#[must_use]
 pub fn brief(time: &Estimate) -> String {
-    if let Some(modes) = time.modes {
-        return both(modes, |ns| short_time(ns).concat()) + marks(time);
+    match (time.modes, time.interval) {
+        (Some(modes), _) => both(modes, |ns| in_unit(ns, 3)) + marks(time),
+        (None, Some(_)) => in_unit_with_interval(time, 3),
+        (None, None) => in_unit(time.median, 3) + marks(time),
     }
-    let [shown, unit] = short_time(time.median);
-    let Some(interval) = time.interval else { return shown + &unit + marks(time) };
-    let (_, scale) = unit_of(time.median, 3);
-    let shown = shown.trim_end().to_owned();
-    with_interval(&Estimate { interval: Some(interval), ..*time }, scale, &unit, shown)
-}
-
-/// Three significant digits with a space behind them, and the unit.
-fn short_time(ns: f64) -> [String; 2] {
-    let (unit, scale) = unit_of(ns, 3);
-    [significant(ns / scale, 3) + " ", unit.to_owned()]
 }
 
 /// Two modes, each with the number of its processes where that is known.
@@ -124,33 +114,29 @@ fn with_interval(of: &Estimate, scale: f64, unit: &str, shown: String) -> String
 }
 
 /// The median of a time in ns, marked where it is: `4.212 µs`.
-#[must_use]
 pub fn median(time_ns: &Estimate) -> String {
     time(time_ns.median) + marks(time_ns)
 }
 
 /// A ratio with its interval: `1.024 × [1.010 – 1.031]`.
-#[must_use]
 pub fn ratio_with_interval(ratio: &Estimate) -> String {
     let shown = significant(ratio.median, if ratio.median < 1.0 { 3 } else { 4 });
     with_interval(ratio, 1.0, "×", shown)
 }
 
 /// The median of a ratio, marked where it is: `350 ×`, `11.2 ×`, `1.02 ×`.
-#[must_use]
 pub fn times(ratio: &Estimate) -> String {
     format!("{} ×", factor(ratio.median)) + marks(ratio)
 }
 
 /// How many times with the interval: `48.8 [45.1 – 52.0]`.
 pub(super) fn factor_with_interval(ratio: &Estimate) -> String {
-    let interval = ratio.interval.filter(|_| ratio.modes.is_none());
-    let text = match (ratio.modes, interval) {
+    let text = match (ratio.modes, ratio.interval) {
         (Some(modes), _) => both(modes, factor),
-        (_, Some((low, high))) => {
+        (None, Some((low, high))) => {
             format!("{} [{} – {}]", factor(ratio.median), factor(low), factor(high))
         }
-        _ => factor(ratio.median),
+        (None, None) => factor(ratio.median),
     };
     text + marks(ratio)
 }
@@ -170,7 +156,6 @@ pub(super) fn percent(share: f64) -> String {
 
 /// The median of a rate a second, marked where it is: `16.13 /s`, `235.4 k/s`,
 /// `7.692 M/s`.
-#[must_use]
 pub fn rate(rate: &Estimate) -> String {
     let (value, unit) = match rate.median {
         v if v >= 1e6 => (v / 1e6, "M/s"),
@@ -193,13 +178,7 @@ pub(super) fn bytes(bytes: u64) -> String {
 /// A large count with its thousands apart: `1,553,012`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let first = (digits.len() - 1) % 3 + 1;
-    let mut text = digits[..first].to_owned();
-    for group in digits.as_bytes()[first..].chunks(3) {
-        text.push(',');
-        text.extend(group.iter().map(|digit| char::from(*digit)));
-    }
-    text
+    joined(digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy), ",")
 }
 
 /// A count with its noun: `1 thread`, `2 threads`.
@@ -210,10 +189,16 @@ pub(super) fn count(number: impl TryInto<u64>, noun: &str) -> String {
 
 /// Texts with something between them.
 pub(super) fn joined<S: AsRef<str>>(texts: impl IntoIterator<Item = S>, between: &str) -> String {
-    let mut texts = texts.into_iter();
-    let mut all = texts.next().map_or_else(String::new, |first| first.as_ref().to_owned());
-    texts.for_each(|text| all.extend([between, text.as_ref()]));
-    all
+    texts.into_iter().map(|text| text.as_ref().to_owned()).collect::<Vec<_>>().join(between)
+}
+
+/// The least and the largest of the positive values.
+pub(super) fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
+    positive.fold(None, |ends, value| {
+        let (low, high) = ends.unwrap_or((value, value));
+        Some((value.min(low), value.max(high)))
+    })
 }
 
 /// Texts as a list: `a`, `a and b`, `a, b and c`.
@@ -225,19 +210,11 @@ pub(super) fn prose_list(texts: &[String]) -> String {
 }
 
 /// A number of pages as a size in KiB or MiB, with two digits or all before the point.
-#[must_use]
 pub fn page_size(pages: f64) -> String {
     let kib = pages * PAGE as f64 / 1024.0;
-    let short = |value: f64| match value {
-        value if value < 9.95 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
-    };
-    let whole = |text: String| text.strip_suffix(".0").map(str::to_owned).unwrap_or(text);
-    if kib < 1000.0 {
-        format!("{} KiB", whole(short(kib)))
-    } else {
-        format!("{} MiB", whole(short(kib / 1024.0)))
-    }
+    let (size, unit) = if kib < 1000.0 { (kib, "KiB") } else { (kib / 1024.0, "MiB") };
+    let text = if size < 9.95 { format!("{size:.1}") } else { format!("{size:.0}") };
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 #[cfg(test)]

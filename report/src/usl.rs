@@ -22,7 +22,6 @@ impl Law {
     /// The law that fits throughputs on numbers of threads best: with the least sum of squares of
     /// relative differences in the time of a call. `None` with fewer than three numbers of
     /// threads, or a throughput that is not positive.
-    #[must_use]
     pub fn fit(measured: &[(usize, f64)]) -> Option<Self> {
         let mut numbers: Vec<usize> = measured.iter().map(|(threads, _)| *threads).collect();
         numbers.sort_unstable();
@@ -51,15 +50,7 @@ impl Law {
         Some(Self { lambda, sigma: best[1] * lambda, kappa: best[2] * lambda })
     }
 
-    /// Throughput of some threads.
-    #[must_use]
-    pub fn throughput(&self, threads: f64) -> f64 {
-        let others = threads - 1.0;
-        self.lambda * threads / (1.0 + self.sigma * others + self.kappa * threads * others)
-    }
-
     /// Number of threads with the largest throughput. `None` if it never falls.
-    #[must_use]
     pub fn peak(&self) -> Option<f64> {
         (self.kappa > 0.0).then(|| ((1.0 - self.sigma).max(0.0) / self.kappa).sqrt().max(1.0))
     }
@@ -106,6 +97,13 @@ fn least_squares(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Law {
+        fn throughput(&self, threads: f64) -> f64 {
+            let others = threads - 1.0;
+            self.lambda * threads / (1.0 + self.sigma * others + self.kappa * threads * others)
+        }
+    }
 
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-6 * b.abs().max(1e-3)

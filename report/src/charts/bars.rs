@@ -1,37 +1,34 @@
 //! Groups of horizontal bars with their numbers, in one panel or in several beside each other. On a
 //! logarithmic axis, where a bar would begin at an arbitrary value, they are dots with intervals.
 
-use super::axis::{Axis, Spread};
+use super::Form;
 use super::canvas::{self, Anchor, Canvas, NORMAL, Point};
-use super::frame::{self, Frame, MARGIN, PAD, WIDTH};
+use super::frame::{self, Axis, FOOT, Frame, MARGIN, PAD, Spread, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::markdown::NOTHING;
 use crate::units::short;
 use touchstone_record::Estimate;
 
-/// Bars, ready to be laid out.
-#[derive(Debug)]
 pub(super) struct Bars {
     pub frame: Frame,
-    /// How the axes spread their values.
     pub spread: Spread,
     /// Headings above the panels; empty where a single panel has none.
     pub panels: Vec<String>,
-    /// Groups with rows, from above.
     pub groups: Vec<Group>,
 }
 
-#[derive(Debug)]
 pub(super) struct Group {
     pub heading: String,
     pub rows: Vec<Row>,
 }
 
-#[derive(Debug)]
+/// Its colour and value.
+pub(super) type Bar = (Fill, Option<Estimate>);
+
 pub(super) struct Row {
     pub label: String,
     /// The bars of each panel, from above; `None` where there is no value.
-    pub panels: Vec<Vec<(Fill, Option<Estimate>)>>,
+    pub panels: Vec<Vec<Bar>>,
 }
 
 /// Height of a group's heading, px.
@@ -44,8 +41,6 @@ const ALONE: f64 = 20.0;
 const BREAK: f64 = 8.0;
 /// Distance between panels, px.
 const GAP: f64 = 24.0;
-/// Height of the axis' labels, px.
-const FOOT: f64 = 24.0;
 
 impl Bars {
     fn rows(&self) -> impl Iterator<Item = &Row> {
@@ -56,9 +51,10 @@ impl Bars {
         let bars = self.rows().filter_map(move |row| row.panels.get(panel)).flatten();
         bars.filter_map(|bar| bar.1)
     }
+}
 
-    /// Lays the bars out; `None` without any row.
-    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+impl Form for Bars {
+    fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         self.rows().next()?;
         let heads = if self.panels.iter().any(|heading| !heading.is_empty()) { HEAD } else { 0.0 };
         let bars = |row: &Row| row.panels.iter().map(Vec::len).max().unwrap_or(1);
@@ -79,13 +75,9 @@ impl Bars {
         let top = self.frame.top();
         let axis = |panel: usize| {
             let room = canvas::widest(self.values(panel).map(|value| short(&value))) + PAD;
-            let ends = self.values(panel).flat_map(|value| {
-                let (low, high) = value.ends();
-                [low, value.median, high]
-            });
             let axis = match self.spread {
                 Spread::Linear => Axis::of_bars(self.values(panel).map(|value| value.median))?,
-                Spread::Logarithmic => Axis::of_points(ends)?,
+                Spread::Logarithmic => Axis::of_estimates(self.values(panel))?,
             };
             Some(axis.on(begin(panel), begin(panel) + (width - room).max(20.0)))
         };
@@ -131,7 +123,7 @@ fn draw(
     canvas: &mut Canvas,
     (axis, spread): (&Axis, Spread),
     ((begin, y), pitch): (Point, f64),
-    (fill, value): (Fill, Option<Estimate>),
+    (fill, value): Bar,
     theme: &Theme,
 ) {
     let middle = y + pitch / 2.0;

@@ -4,7 +4,7 @@
 //! coordinates are whole tenths of a pixel, and nothing depends on the clock or the locale.
 
 use ab_glyph::{Font, FontRef, ScaleFont};
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 use std::sync::LazyLock;
 use touchstone_record::escape::html;
 
@@ -68,11 +68,6 @@ impl Canvas {
         canvas
     }
 
-    fn add(&mut self, element: fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = self.shapes.write_fmt(element);
-    }
-
     pub(super) fn text(&mut self, at: Point, text: &str, anchor: Anchor, color: Color) {
         self.add_text(at, text, anchor, (SMALL, ""), color);
     }
@@ -85,14 +80,13 @@ impl Canvas {
     fn add_text(&mut self, at: Point, text: &str, anchor: Anchor, font: (f64, &str), color: Color) {
         let (x, y, (size, weight)) = (whole(at.0), whole(at.1), font);
         let (size, text) = (whole(size), html(text).replace('\'', "&apos;"));
-        self.add(format_args!(
+        self.shapes += &format!(
             "<text x=\"{x}\" y=\"{y}\" dy=\"0.5ex\" text-anchor=\"{anchor}\" \
              font-family=\"sans-serif\" font-size=\"{size}\" opacity=\"1\" \
              fill=\"{color}\"{weight}>\n{text}\n</text>\n"
-        ));
+        );
     }
 
-    /// Adds a line with corners.
     pub(super) fn path(&mut self, corners: &[Point], width: u32, color: Color) {
         self.line(corners, width, "", color);
     }
@@ -112,27 +106,27 @@ impl Canvas {
         let width = whole(f64::from(width));
         let corners: String =
             corners.iter().map(|(x, y)| format!("{},{} ", whole(*x), whole(*y))).collect();
-        self.add(format_args!(
+        self.shapes += &format!(
             "<polyline fill=\"none\" opacity=\"1\" stroke=\"{color}\" stroke-width=\"{width}\" \
              points=\"{corners}\"{dashes}/>\n"
-        ));
+        );
     }
 
     pub(super) fn rect(&mut self, (x, y): Point, (width, height): Point, color: Color) {
         let [left, top, right, bottom] = [x, y, x + width, y + height].map(whole);
         let (width, height) = (right - left, bottom - top);
-        self.add(format_args!(
+        self.shapes += &format!(
             "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" opacity=\"1\" \
              fill=\"{color}\" stroke=\"none\"/>\n"
-        ));
+        );
     }
 
     fn circle(&mut self, (x, y): Point, radius: f64, color: Color) {
         let [x, y, radius] = [x, y, radius].map(whole);
-        self.add(format_args!(
+        self.shapes += &format!(
             "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" opacity=\"1\" fill=\"{color}\" \
              stroke=\"none\" stroke-width=\"1\"/>\n"
-        ));
+        );
     }
 
     /// Adds a bar or a cell; hollow where its value is marked.
@@ -160,7 +154,6 @@ impl Canvas {
         if hollow { Some((OUTLINE, self.background)) } else { pale }
     }
 
-    /// The chart as an SVG document.
     pub(super) fn svg(&self) -> String {
         let ((width, height), shapes) = (self.size, &self.shapes);
         let [wide, high] = [width, height].map(whole);

@@ -1,14 +1,12 @@
 //! Rows of two values that belong together, joined by a line, on a logarithmic axis.
 
-use super::axis::Axis;
+use super::Form;
 use super::canvas::{self, Anchor, Canvas, Color, DOT};
-use super::frame::{self, Frame, MARGIN, PAD, WIDTH};
+use super::frame::{self, Axis, FOOT, Frame, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::units::short;
 use touchstone_record::Estimate;
 
-/// Dumbbells, ready to be laid out.
-#[derive(Debug)]
 pub(super) struct Dumbbells {
     pub frame: Frame,
     pub rows: Vec<Row>,
@@ -18,7 +16,6 @@ pub(super) struct Dumbbells {
     pub heading: String,
 }
 
-#[derive(Debug)]
 pub(super) struct Row {
     /// Stands left of the axis.
     pub label: String,
@@ -30,18 +27,12 @@ pub(super) struct Row {
 
 /// Height of a row, px.
 const ROW: f64 = 30.0;
-/// Height of the axis' labels, px.
-const FOOT: f64 = 24.0;
 
-impl Dumbbells {
-    /// Lays the rows out; `None` without any value.
-    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+impl Form for Dumbbells {
+    fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         let ends = || self.rows.iter().flat_map(|row| &row.ends).map(|end| end.1);
         let values = ends().chain(self.line.iter().map(|line| line.0));
-        let axis = Axis::of_points(values.flat_map(|value| {
-            let (low, high) = value.ends();
-            [low, value.median, high]
-        }))?;
+        let axis = Axis::of_estimates(values)?;
         let is_headed = self.line.is_some() || !self.heading.is_empty();
         let head = if is_headed { 26.0 } else { 4.0 };
         let height = head + self.rows.len() as f64 * ROW;
@@ -78,7 +69,6 @@ impl Dumbbells {
     }
 }
 
-/// Draws a row on its ground.
 fn draw(
     canvas: &mut Canvas,
     row: &Row,

@@ -1,5 +1,6 @@
 //! A table of ratios whose cells are the darker the larger they are.
 
+use super::Form;
 use super::canvas::{self, Anchor, Canvas, DOT};
 use super::frame::{Frame, MARGIN, PAD, WIDTH};
 use super::theme::{Fill, Theme};
@@ -7,8 +8,6 @@ use crate::markdown::NOTHING;
 use crate::units;
 use touchstone_record::Estimate;
 
-/// A heat table, ready to be laid out.
-#[derive(Debug)]
 pub(super) struct Heat {
     pub frame: Frame,
     /// Two lines above each column.
@@ -16,7 +15,6 @@ pub(super) struct Heat {
     pub rows: Vec<Row>,
 }
 
-#[derive(Debug)]
 pub(super) struct Row {
     pub label: String,
     pub fill: Fill,
@@ -28,9 +26,8 @@ const HEAD: f64 = 44.0;
 /// Height of a row, px.
 const ROW: f64 = 34.0;
 
-impl Heat {
-    /// Lays the table out; `None` without any ratio.
-    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+impl Form for Heat {
+    fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         let values = || self.rows.iter().flat_map(|row| row.cells.iter().flatten());
         let largest = values().map(|value| value.median).fold(1.0, f64::max);
         values().next()?;

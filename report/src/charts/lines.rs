@@ -1,19 +1,17 @@
 //! Lines over two logarithmic axes, named at their ends; where the lowest line changes, the
 //! point is marked and named.
 
-use super::axis::Axis;
+use super::Form;
 use super::canvas::{self, Anchor, Canvas, Point};
-use super::frame::{self, Frame, LINE, MARGIN, PAD, WIDTH};
+use super::frame::{self, Axis, FOOT, Frame, LINE, MARGIN, PAD, Spread, WIDTH};
 use super::theme::{Fill, Theme};
 use crate::tables::charts::Hue;
+use crate::units;
 use touchstone_record::Estimate;
 
-/// Lines, ready to be laid out.
-#[derive(Debug)]
 pub(super) struct Lines {
     /// Title, legend and notes; the axis' text is that of the horizontal axis.
     pub frame: Frame,
-    /// The quantity on the vertical axis.
     pub vertical: String,
     /// The values of the horizontal axis with a mark, and their labels.
     pub marks: Vec<(f64, String)>,
@@ -24,7 +22,6 @@ pub(super) struct Lines {
 /// Length of the sample of a line with dashes, px: each of the patterns fits once.
 const SAMPLE: f64 = 42.0;
 
-/// A colour for each line.
 pub(super) const LINES: [Hue; 6] =
     [Hue::Blue, Hue::Orange, Hue::Green, Hue::Red, Hue::Violet, Hue::Grey];
 
@@ -38,7 +35,6 @@ pub(super) const DASHES: [&[f64]; 6] = [
     &[7.0, 4.0, 2.5, 4.0, 2.5, 4.0],
 ];
 
-#[derive(Debug)]
 pub(super) struct Series {
     /// Stands at its end.
     pub label: String,
@@ -46,7 +42,6 @@ pub(super) struct Series {
     /// Lengths of its dashes and of the gaps between them in turns, px; solid where there are
     /// none.
     pub dashes: &'static [f64],
-    /// Its points, from the left.
     pub points: Vec<(f64, Estimate)>,
     /// `true` if its points are measured and therefore shown.
     pub dotted: bool,
@@ -66,7 +61,6 @@ impl Series {
 }
 
 /// A point at which another line becomes the lowest.
-#[derive(Debug)]
 pub(super) struct Crossing {
     /// Where on the horizontal axis.
     pub x: f64,
@@ -77,21 +71,15 @@ pub(super) struct Crossing {
 
 /// Height of the plot, px.
 const HEIGHT: f64 = 340.0;
-/// Height of the axis' labels, px.
-const FOOT: f64 = 24.0;
 /// Least distance of the names at the lines' ends, px.
 const APART: f64 = 17.0;
 
-impl Lines {
-    /// Lays the lines out; `None` where no line has two points.
-    pub(super) fn canvas(&self, theme: &Theme) -> Option<Canvas> {
+impl Form for Lines {
+    fn canvas(&self, theme: &Theme) -> Option<Canvas> {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let vertical = Axis::of_points(points().map(|point| point.1.median))?;
-        let xs = || points().map(|point| point.0);
-        let (first, last) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
-        if first >= last {
-            return None;
-        }
+        let (first, last) =
+            units::range(points().map(|point| point.0)).filter(|(first, last)| first < last)?;
         let band = 1.5 * LINE + self.crossings.len() as f64 * LINE + 10.0;
         let is_marked = points().any(|point| point.1.marked);
         let mut canvas = self.frame.canvas(band + HEIGHT + FOOT, is_marked, theme);
@@ -105,7 +93,7 @@ impl Lines {
         let sample = if has_dashes { SAMPLE } else { 0.0 };
         let names = WIDTH - MARGIN - canvas::widest(self.series.iter().map(|own| &own.label));
         let right = names - sample - 26.0;
-        let horizontal = Axis::between(first, last).on(left + 4.0, right);
+        let horizontal = Axis::new(Spread::Logarithmic, first, last).on(left + 4.0, right);
         for (y, label) in &ticks {
             canvas.path(&[(left, *y), (right, *y)], 1, theme.grid);
             canvas.text((left - PAD, *y), label, Anchor::End, theme.muted);

@@ -1,7 +1,6 @@
 //! The charts, each as SVG on a light and on a dark ground. What they show stands in
 //! `benches/charts.toml`; each comes with a sentence that says what it shows, in numbers.
 
-mod axis;
 mod bars;
 mod canvas;
 mod dumbbells;
@@ -18,11 +17,9 @@ use crate::tables::charts::Charts;
 use anyhow::Result;
 use canvas::Canvas;
 pub(super) use picks::{Overall, overall};
-use std::fmt::Write;
 use theme::Theme;
 use touchstone_record::escape::html;
 
-#[derive(Debug)]
 pub(super) struct Chart {
     pub name: String,
     pub title: String,
@@ -35,23 +32,9 @@ pub(super) struct Chart {
 }
 
 /// The layout of a chart.
-enum Form {
-    Bars(bars::Bars),
-    Dumbbells(dumbbells::Dumbbells),
-    Lines(lines::Lines),
-    Heat(heat::Heat),
-}
-
-impl Form {
+trait Form {
     /// Lays the chart out; `None` where there is nothing to show.
-    fn canvas(&self, theme: &Theme) -> Option<Canvas> {
-        match self {
-            Self::Bars(bars) => bars.canvas(theme),
-            Self::Dumbbells(dumbbells) => dumbbells.canvas(theme),
-            Self::Lines(lines) => lines.canvas(theme),
-            Self::Heat(heat) => heat.canvas(theme),
-        }
-    }
+    fn canvas(&self, theme: &Theme) -> Option<Canvas>;
 }
 
 /// File names of a chart: on a light and on a dark ground.
@@ -97,11 +80,10 @@ pub(super) fn of_part(charts: &[Chart], part: Option<&Part>, folder: &str) -> St
     let own = charts.iter().filter(|chart| chart.part.as_ref() == part);
     for Chart { name, title, finding, .. } in own {
         let ([light, dark], title) = (file_names(name), html(title));
-        let _ = writeln!(
-            text,
+        text += &format!(
             "{finding}\n\n<picture>\n  <source media=\"(prefers-color-scheme: dark)\" \
              srcset=\"{folder}{dark}\">\n  <img alt=\"{title}\" src=\"{folder}{light}\">\n\
-             </picture>\n"
+             </picture>\n\n"
         );
     }
     text

@@ -4,7 +4,6 @@ use super::canvas::{Color, Paint};
 use crate::tables::charts::Hue;
 
 /// The colours of one variant of every chart.
-#[derive(Debug)]
 pub(super) struct Theme {
     /// Opaque: a chart must be readable whatever page it lies on.
     pub background: Color,
@@ -42,7 +41,6 @@ impl Fill {
     }
 }
 
-/// Light ground.
 pub(super) static LIGHT: Theme = Theme {
     background: Color(0xfd, 0xfd, 0xfc),
     text: Color(0x1f, 0x23, 0x28),
@@ -56,7 +54,6 @@ pub(super) static LIGHT: Theme = Theme {
     ],
 };
 
-/// Dark ground.
 pub(super) static DARK: Theme = Theme {
     background: Color(0x0d, 0x11, 0x17),
     text: Color(0xe6, 0xed, 0xf3),
@@ -76,7 +73,6 @@ impl Theme {
         mix(self.background, Color(red, green, blue), fill.share)
     }
 
-    /// The colours of a shape with its outline.
     pub(super) fn paint(&self, fill: Fill) -> Paint {
         (self.outline(fill), self.fill(fill))
     }

@@ -5,18 +5,21 @@
 //! A precompiled variant is compared with code of the same binary by construction: all
 //! cells of a [`Book`] belong to one run.
 
-mod explanations;
-mod page;
 mod rules;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
+use crate::markdown::{Table, code, in_cell, markdown};
+use crate::units;
+use anyhow::Result;
+use indexmap::IndexMap;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
-use touchstone_record::{Book, CellKey};
-
-pub(crate) use explanations::Explanation;
-pub(super) use page::{anomalies, broken_rules, draft};
+use touchstone_executor::Strategy;
+use touchstone_record::files::FilePath;
+use touchstone_record::{Book, CellKey, data};
 
 /// A rule about single cells; these can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -77,7 +80,7 @@ impl fmt::Display for Violation {
 
 /// Rules of publication are broken, and no draft is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}; nothing was written", page::broken(reasons.len()))]
+#[error("{}; nothing was written", broken(reasons.len()))]
 pub struct Closed {
     /// One line for each.
     pub reasons: Vec<String>,
@@ -121,4 +124,144 @@ pub(crate) fn check(book: &Book, peers: Option<&Book>, explanations: Vec<Explana
     let unused = explanations.into_iter().zip(used).filter(|(_, used)| !used);
     gate.stale = unused.map(|(explanation, _)| explanation).collect();
     gate
+}
+
+/// Lines of a list that stand on the page; the command prints them all.
+const MOST: usize = 50;
+
+/// Explained violations; cells with the same explanation share a row.
+pub(crate) fn anomalies(gate: &Gate) -> String {
+    let mut rows: IndexMap<&str, Vec<(String, String)>> = IndexMap::new();
+    for (violation, explanation) in &gate.explained {
+        if let (Some((cell, _)), (found, limit)) = (&violation.cell, &violation.found) {
+            let found = markdown(&format!("{found} ({limit})"));
+            rows.entry(explanation).or_default().push((code(cell.name(None)), found));
+        }
+    }
+    if rows.is_empty() {
+        let text = match gate.violations.len() {
+            0 => "No number breaks a rule of publication.",
+            _ => {
+                "[Broken rules](#broken-rules) lists the numbers that break a rule of publication."
+            }
+        };
+        return format!("{text}\n\n");
+    }
+    let mut table = Table::of_words("Cell", ["Found", "Explanation"]);
+    for (explanation, cells) in rows {
+        let (cell, found) = &cells[0];
+        let more = match cells.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more of the same call"),
+        };
+        table.row(format!("{cell}{more}"), [found.clone(), in_cell(explanation)]);
+    }
+    format!(
+        "These numbers break a rule of publication. They are published with the cause, as far as it \
+         is known.\n\n{}",
+        table.finish()
+    )
+}
+
+/// So many rules are broken.
+fn broken(number: usize) -> String {
+    let verb = if number == 1 { "is" } else { "are" };
+    format!("{} of publication {verb} broken", units::count(number, "rule"))
+}
+
+/// The line of a draft that links to its broken rules; nothing where the page may be published.
+pub(crate) fn draft(gate: &Gate) -> String {
+    match gate.violations.len() {
+        0 => String::new(),
+        rules => {
+            format!("**Draft: {}**, [listed at the end](#broken-rules).\n\n", broken(rules))
+        }
+    }
+}
+
+/// The broken rules of a draft, folded, those of a kind together; nothing where the page may be
+/// published.
+pub(crate) fn broken_rules(gate: &Gate) -> String {
+    let mut kinds: BTreeMap<Option<Rule>, Vec<String>> = BTreeMap::new();
+    for violation in &gate.violations {
+        let rule = violation.cell.as_ref().map(|(_, rule)| *rule);
+        kinds.entry(rule).or_default().push(violation.to_string());
+    }
+    let mut text = String::new();
+    for (rule, reasons) in kinds {
+        let title = rule.map_or("the whole run", Rule::title);
+        text += &format!("<details><summary>{title}: {}</summary>\n\n", reasons.len());
+        text.extend(reasons.iter().take(MOST).map(|reason| format!("- {}\n", markdown(reason))));
+        if reasons.len() > MOST {
+            text += &format!("- and {} more\n", units::count(reasons.len() - MOST, "line"));
+        }
+        text += "\n</details>\n\n";
+    }
+    if text.is_empty() { text } else { format!("## Broken rules\n\n{text}") }
+}
+
+/// The cause of a broken rule, for the cells that match; what is left out matches all. They stand
+/// in `benches/explanations.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Explanation {
+    pub(crate) rule: Rule,
+    pub(crate) engine: String,
+    pub(crate) strategy: Option<Strategy>,
+    pub(crate) case: Option<String>,
+    pub(crate) guest: Option<String>,
+    pub(crate) threads: Option<usize>,
+    /// The explanation, Markdown of one paragraph.
+    #[serde(deserialize_with = "text")]
+    pub(crate) text: String,
+}
+
+/// A text that says something, on one line.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { Err(D::Error::custom("the explanation is empty")) } else { Ok(text) }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    explanation: Vec<Explanation>,
+}
+
+impl Explanation {
+    /// Reads a file; none where there is no file. The message of an error has the line.
+    pub(crate) fn load(place: impl Into<FilePath>) -> Result<Vec<Self>> {
+        let place = place.into();
+        if !place.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(data::read::<File>(place, "the file")?.explanation)
+    }
+
+    /// `true` if it explains a violation.
+    pub(crate) fn fits(&self, violation: &Violation) -> bool {
+        let Some((cell, rule)) = &violation.cell else { return false };
+        self.rule == *rule
+            && self.engine == cell.engine
+            && self.strategy.is_none_or(|strategy| strategy == cell.strategy)
+            && self.case.as_ref().is_none_or(|case| *case == cell.case)
+            && self.guest.as_ref().is_none_or(|guest| *guest == cell.guest)
+            && self.threads.is_none_or(|threads| threads == cell.threads)
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an explanation has nothing to explain: ")?;
+        self.rule.serialize(&mut *f)?;
+        write!(f, ", {}", self.engine)?;
+        if let Some(strategy) = self.strategy {
+            write!(f, "_{strategy}")?;
+        }
+        for part in [&self.case, &self.guest].into_iter().flatten() {
+            write!(f, ", {part}")?;
+        }
+        self.threads.map_or(Ok(()), |threads| write!(f, ", {threads} threads"))
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::collections::BTreeMap;
+use std::path::Path;
 use touchstone_executor::Strategy;
 use touchstone_record::{
     Comparison, Contender, EngineFacts, Executor, Header, Line, Machine, Match, Metric,
@@ -240,8 +241,8 @@ fn explanations_fit_or_are_stale() {
     let explained = |explanation: Explanation| check(&book, None, vec![explanation]);
     let gate = explained(explanation(Rule::Scaling, "a"));
     assert!(gate.publish().is_ok() && gate.explained.len() == 1);
-    assert!(page::draft(&gate).is_empty() && page::broken_rules(&gate).is_empty());
-    let section = page::anomalies(&gate);
+    assert!(draft(&gate).is_empty() && broken_rules(&gate).is_empty());
+    let section = anomalies(&gate);
     let name = "`case_from_guest/a_interpreted/2_threads`";
     assert!(section.contains(name) && section.contains("| known |"), "{section}");
     assert!(section.contains("scaling 6.00 on 2 threads (limit 2.10)"), "{section}");
@@ -253,6 +254,37 @@ fn explanations_fit_or_are_stale() {
         let closed = gate.publish().unwrap_err().to_string();
         assert_eq!(closed, "2 rules of publication are broken; nothing was written");
         assert!(reasons(&gate)[1].starts_with("an explanation has nothing to explain"));
-        assert!(page::draft(&gate).starts_with("**Draft: 1 rule of publication is broken"));
+        assert!(draft(&gate).starts_with("**Draft: 1 rule of publication is broken"));
     }
+}
+
+fn load(text: &str) -> Result<Vec<Explanation>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("explanations.toml");
+    std::fs::write(&path, text).unwrap();
+    Explanation::load(&path)
+}
+
+#[test]
+fn a_file_is_read_strictly_and_errors_have_the_line() {
+    let good = "[[explanation]]\nrule = \"scaling\"\nengine = \"wasmi\"\n\
+                strategy = \"pooling_cow\"\nthreads = 2\ntext = \"one\\n  two\"\n";
+    let read = load(good).unwrap();
+    assert_eq!(read.len(), 1);
+    assert_eq!(read[0].text, "one two");
+    assert!(read[0].to_string().contains("scaling, wasmi_pooling_cow, 2 threads"));
+    for (change, line, says) in [
+        (("scaling", "scalling"), 2, "unknown variant"),
+        (("pooling_cow", "pooling_cold"), 4, "pooling_cold"),
+        (("threads", "thread"), 5, "unknown field"),
+        (("one\\n  two", " "), 6, "is empty"),
+    ] {
+        let error = format!("{:#}", load(&good.replace(change.0, change.1)).unwrap_err());
+        assert!(error.contains(&format!("line {line}")), "{error}");
+        assert!(error.contains(says) && error.contains("explanations.toml"), "{error}");
+    }
+    assert!(load("[[explanations]]\n").is_err());
+    assert_eq!(load("").unwrap(), []);
+    let missing = Explanation::load(Path::new("/nowhere/explanations.toml"));
+    assert_eq!(missing.unwrap(), []);
 }

@@ -11,30 +11,23 @@ use indexmap::IndexMap;
 use touchstone_record::compare::{self, Judged, MARGIN, Verdict};
 use touchstone_record::{Book, Contender, Match, Purpose};
 
-/// A comparison with what it says.
-pub(super) type Row<'a> = (&'a Match, Judged);
+type Row<'a> = (&'a Match, Judged);
 
 /// The comparisons of a run with a purpose, in the order of their names.
-pub(super) fn of(book: &Book, purpose: Purpose) -> Vec<Row<'_>> {
+fn of(book: &Book, purpose: Purpose) -> Vec<Row<'_>> {
     let own = book.comparisons.iter().filter(|(of, _)| of.purpose == purpose);
     own.filter_map(|(of, processes)| Some((of, compare::judge(processes, MARGIN)?))).collect()
 }
 
-/// The meaning of ratios and verdicts in all tables of comparisons.
-pub(super) fn legend() -> String {
-    format!(
-        "The ratio is the subject's time over the baseline's: times slower than the baseline, \
-         with its 95 % interval. The verdict is \"equivalent\" where the whole interval lies \
-         within {} of 1, \"slower\" or \"faster\" where all of it lies outside, else \"not enough \
-         data\".",
-        percent(MARGIN)
-    )
-}
-
 /// The comparisons of the run and those with peers, from a file of their own.
 pub(crate) fn section(records: &Records) -> String {
-    let mut text =
-        format!("## Comparisons\n\nTwo executors timed in turns in one process. {}\n\n", legend());
+    let mut text = format!(
+        "## Comparisons\n\nTwo executors timed in turns in one process. The ratio is the subject's \
+         time over the baseline's: times slower than the baseline, with its 95 % interval. The \
+         verdict is \"equivalent\" where the whole interval lies within {} of 1, \"slower\" or \
+         \"faster\" where all of it lies outside, else \"not enough data\".\n\n",
+        percent(MARGIN)
+    );
     let groups = [
         (
             Purpose::Overview,

@@ -7,7 +7,6 @@ use crate::markdown::{Table, code, markdown};
 use crate::races::{CALL, Race, fastest, races};
 use crate::units::{median, page_size};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use touchstone_executor::MemoryFrom;
 use touchstone_record::{Executor, Experiment, Place, PointBook, preference};
 
@@ -45,9 +44,9 @@ fn sentences(experiment: &Experiment, points: &PointBook) -> String {
                     the effective configuration).\n\n"
         .to_owned();
     for (course, ways) in courses.into_values() {
-        let _ = writeln!(text, "* {}:", capital(&markdown(&experiment.in_words(course))));
+        text += &format!("* {}:\n", capital(&markdown(&experiment.in_words(course))));
         for race in ways.values() {
-            let _ = writeln!(text, "  * {}.", capital(&race.sentence()));
+            text += &format!("  * {}.\n", capital(&race.sentence()));
         }
     }
     text + "\n"

@@ -1,11 +1,15 @@
-//! The machine and the tools of the run.
+//! The machine and the tools of the run, the effective settings of each executor, and the cells
+//! without a time.
 
 use crate::Records;
-use crate::markdown::{NOTHING, Table, code, markdown};
+use crate::markdown::{NOTHING, Table, below, code, details, markdown};
 use crate::matrix::Matrix;
-use crate::units::{count, grouped, percent};
-use std::collections::BTreeMap;
-use touchstone_record::{Header, Sampling};
+use crate::units::{count, grouped, joined, percent};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use touchstone_executor::Strategy;
+use touchstone_record::escape::html;
+use touchstone_record::{Book, Header, Refusal, Sampling, Status};
 
 /// Machine, versions, guests, sampling, and what of the record file was left out.
 pub(crate) fn section(matrix: &Matrix<'_>) -> String {
@@ -31,11 +35,8 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     )
 }
 
-fn table<N: AsRef<str>>(
-    headings: [&str; 2],
-    rows: impl IntoIterator<Item = (N, String)>,
-) -> String {
-    let mut table = Table::of_words(headings[0], [headings[1]]);
+fn table<N: AsRef<str>>(heads: [&str; 2], rows: impl IntoIterator<Item = (N, String)>) -> String {
+    let mut table = Table::of_words(heads[0], [heads[1]]);
     rows.into_iter().for_each(|(name, value)| table.row(name, [value]));
     table.finish()
 }
@@ -106,4 +107,151 @@ fn left_out(records: &Records) -> String {
         text += &format!("\n- line {}: {}", line.line, markdown(&line.reason));
     }
     text + "\n\n"
+}
+
+/// For each setting, each value with the strategies that have it on some guest.
+type Settings = BTreeMap<String, BTreeMap<String, BTreeSet<Strategy>>>;
+
+/// The effective settings of each executor, probed after loading.
+pub(crate) fn settings(book: &Book) -> String {
+    let mut engines: BTreeMap<&str, Settings> = BTreeMap::new();
+    for ((executor, _), setup) in &book.setups {
+        let settings = engines.entry(&executor.engine).or_default();
+        let emulated = setup.emulated.as_deref().unwrap_or("by the runtime itself");
+        let effective = setup.effective.iter();
+        let effective = effective.filter_map(|(name, value)| Some((&**name, value.as_deref()?)));
+        for (name, value) in effective.chain([("strategy", emulated)]) {
+            let values = settings.entry(markdown(name)).or_default();
+            values.entry(markdown(value)).or_default().insert(executor.strategy);
+        }
+    }
+    if engines.is_empty() {
+        return "## Effective configuration\n\nThe run does not say what was in force.\n\n"
+            .to_owned();
+    }
+    let blocks: String = by_engines(&engines)
+        .into_iter()
+        .map(|(engines, settings)| {
+            let names = engines.iter().map(|engine| format!("<code>{}</code>", html(engine)));
+            details(&joined(names, ", "), &settings.concat())
+        })
+        .collect();
+    format!(
+        "## Effective configuration\n\nSettings found in force after loading, not those that were asked for. Settings that several engines share stand once, below the names of all of them. A \
+         value without strategies is the same under all of them. A strategy with two values has \
+         them on different guests.\n\n{blocks}"
+    )
+}
+
+/// The settings, each once with all engines that have it: those of the most engines first.
+fn by_engines<'a>(engines: &BTreeMap<&'a str, Settings>) -> Vec<(Vec<&'a str>, Vec<String>)> {
+    let mut sharing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (engine, settings) in engines {
+        for (name, values) in settings {
+            sharing.entry(bullet(name, values)).or_default().push(engine);
+        }
+    }
+    let mut blocks: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    for (setting, engines) in sharing {
+        blocks.entry(engines).or_default().push(setting);
+    }
+    let mut blocks: Vec<_> = blocks.into_iter().collect();
+    blocks.sort_by_key(|(engines, _)| std::cmp::Reverse(engines.len()));
+    blocks
+}
+
+/// A setting of an engine: each value once, with the strategies that have it where there are
+/// several.
+fn bullet(name: &str, values: &BTreeMap<String, BTreeSet<Strategy>>) -> String {
+    if let Some((value, _)) = values.first_key_value().filter(|_| values.len() == 1) {
+        return format!("- {name}: {value}\n");
+    }
+    let values = values.iter().map(|(value, strategies)| {
+        format!("  - {value}: {}\n", joined(strategies.iter().map(code), ", "))
+    });
+    format!("- {name}:\n{}", values.collect::<String>())
+}
+
+/// More strategies or places than these are counted, not named.
+const MOST_NAMED: usize = 4;
+
+/// The cells without a time, by reason.
+pub(crate) fn refusals(book: &Book) -> String {
+    let table = refused(&book.refusals);
+    let text = match &*table {
+        "" => "Every cell of the run has a time.\n\n",
+        _ => {
+            "A cell that is wrong, traps, fails or cannot be run is listed with its reason, and its \
+             time is never published.\n\n"
+        }
+    };
+    format!("## Cells without a time\n\n{text}{table}")
+}
+
+/// The cells that are wrong, trap or fail; nothing where there are none.
+pub(crate) fn failures(book: &Book) -> String {
+    let failures = book.refusals.iter().filter(|refusal| refusal.status.is_failure());
+    below("## Failed cells", &refused(failures))
+}
+
+/// A table of refusals, those with the same reason together; empty where there are none.
+fn refused<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> String {
+    let mut groups: BTreeMap<(Status, &str, &str), Vec<&Refusal>> = BTreeMap::new();
+    for refusal in refusals {
+        let key = (refusal.status, refusal.reason.as_str(), refusal.engine.as_str());
+        groups.entry(key).or_default().push(refusal);
+    }
+    // Engines with the same refusals and reason share a row; the worst failures come first.
+    type Row<'a> = (Reverse<Option<Status>>, Status, &'a str, String);
+    let mut rows: BTreeMap<Row<'_>, Vec<String>> = BTreeMap::new();
+    for ((status, reason, engine), refusals) in groups {
+        let failure = Reverse(status.is_failure().then_some(status));
+        let row = (failure, status, reason, what(&refusals));
+        rows.entry(row).or_default().push(code(engine));
+    }
+    let mut table = Table::of_words("Status", ["Engines", "Reason", "Cells"]);
+    for ((_, status, reason, what), engines) in rows {
+        table.row(status.to_string(), [engines.join(", "), markdown(reason), what]);
+    }
+    table.finish()
+}
+
+/// The strategies of an engine's refusals with their places, those alike together.
+fn what(refusals: &[&Refusal]) -> String {
+    let mut places: BTreeMap<String, BTreeSet<Option<Strategy>>> = BTreeMap::new();
+    for refusal in refusals {
+        places.entry(place(refusal)).or_default().insert(refusal.strategy);
+    }
+    let mut alike: BTreeMap<BTreeSet<Option<Strategy>>, Vec<String>> = BTreeMap::new();
+    for (place, strategies) in places {
+        alike.entry(strategies).or_default().push(place);
+    }
+    let part = |(strategies, places): (BTreeSet<Option<Strategy>>, Vec<String>)| {
+        // What is refused everywhere has no row in any other table: it is named.
+        let everywhere = places.iter().any(String::is_empty);
+        let names: Option<Vec<String>> = strategies.iter().map(|own| own.map(code)).collect();
+        let names = match names {
+            None => "all strategies".to_owned(),
+            Some(names) if names.len() > MOST_NAMED && !everywhere => {
+                format!("{} strategies", names.len())
+            }
+            Some(names) => names.join(", "),
+        };
+        match places.len() {
+            _ if everywhere => names,
+            0..=MOST_NAMED => format!("{names} {}", places.join("; ")),
+            several => format!("{names} in {}", count(several, "place")),
+        }
+    };
+    joined(alike.into_iter().map(part), "<br>")
+}
+
+/// Where a refusal holds; empty where it holds everywhere.
+fn place(refusal: &Refusal) -> String {
+    let parts = [
+        refusal.case.as_ref().map(|case| format!("in {}", markdown(case))),
+        refusal.guest.as_ref().map(|guest| format!("on {}", markdown(guest))),
+        refusal.threads.map(|threads| format!("with {}", count(threads, "thread"))),
+    ];
+    joined(parts.into_iter().flatten(), " ")
 }

@@ -1,26 +1,22 @@
-//! The parts of the page, one file each. Each returns Markdown, and says in a
-//! sentence if there is nothing to show.
+//! The detailed pages: parts and tables, as the data file of the pages divides them. Each part
+//! returns Markdown, and says in a sentence if there is nothing to show.
 
 pub(super) mod checks;
-pub(super) mod comparisons;
-mod crowded;
-pub(super) mod dropping;
+mod comparisons;
+mod dropping;
 pub(super) mod environment;
-pub(super) mod failed;
 pub(super) mod machines;
-pub(super) mod metrics;
-mod order;
-pub(super) mod pairs;
-pub(super) mod settings;
-pub(super) mod shares;
+mod metrics;
+mod pairs;
 pub(super) mod tables;
-pub(super) mod threads;
+mod threads;
 
 use super::markdown::{Footnotes, code, markdown};
+use super::{Content, charts, experiment, origin};
+use crate::pages::{Page, Part};
 use std::fmt::Display;
 use touchstone_record::{Header, Refusal};
 
-/// Heading of the counts of operators.
 const OPERATORS: &str = "operators";
 
 /// The name of a row: a call on a number of threads.
@@ -33,8 +29,59 @@ fn refused(refusal: &Refusal, notes: &mut Footnotes) -> String {
     format!("{}{}", refusal.status, notes.mark(&refusal.reason))
 }
 
-/// Where findings and counts come from.
 fn source(header: &Header) -> String {
     let (kernel, cpu) = (markdown(&header.machine.kernel), markdown(&header.machine.cpu));
     format!("Linux {kernel} ({cpu}), commit {}", code(&header.tools.commit))
+}
+
+/// A detailed page, a whole file.
+pub(super) fn page(content: &Content<'_>, page: &Page) -> String {
+    let mut text = format!(
+        "# {}\n\n{} {}. † marks interference, ‡ two \
+         modes of processes, each with their number. [Summary]({})\n\n",
+        page.title,
+        page.answers,
+        origin::of_page(content.matrix.records, page),
+        content.back,
+    );
+    for of in &page.parts {
+        text.push_str(&part(content, of));
+        text.push_str(&charts::of_part(content.charts, Some(of), &content.images_of_details));
+    }
+    for note in &page.notes {
+        text += &format!("{}\n\n", note.trim());
+    }
+    for name in &page.tables {
+        let layouts = content.tables.layouts.iter().filter(|own| own.name == *name);
+        text.extend(layouts.map(|layout| {
+            let has_cells =
+                page.parts.contains(&Part::Threads) && tables::is_among_threads(content, layout);
+            tables::section(content, layout, !has_cells)
+        }));
+        let shares = content.tables.shares.iter().filter(|own| own.name == *name);
+        text.extend(shares.map(|shares| metrics::shares(content.matrix, shares)));
+    }
+    format!("<!-- Made by: make report. Edits are lost. -->\n\n{}\n", text.trim_end())
+}
+
+fn part(content: &Content<'_>, part: &Part) -> String {
+    let matrix = content.matrix;
+    let records = matrix.records;
+    match part {
+        Part::Threads => threads::section(matrix),
+        Part::Phases => metrics::phases(matrix),
+        Part::Counts => metrics::kernel(matrix),
+        Part::Pairs => pairs::section(content),
+        Part::Comparisons => comparisons::section(records),
+        Part::Machines => machines::section(records),
+        Part::Dropping => dropping::section(records),
+        Part::Check(check) => checks::section(&records.checks, *check),
+        Part::Experiment(name) => {
+            let own = records.experiments.iter().find(|own| own.name == *name);
+            own.map_or_else(String::new, |own| experiment::section(own, records.book(&own.records)))
+        }
+        Part::Environment => environment::section(matrix),
+        Part::Refusals => environment::refusals(matrix.book),
+        Part::Settings => environment::settings(matrix.book),
+    }
 }

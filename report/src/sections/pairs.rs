@@ -2,14 +2,14 @@
 
 use crate::Content;
 use crate::markdown::{Table, code, details, markdown};
-use crate::matrix::{Executor, Matrix};
+use crate::matrix::{Executor, Matrix, Work};
 use crate::races::{CALL, ratio};
 use crate::rank::Pick;
 use crate::units::{self, count, page_size};
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::Owner;
-use touchstone_record::Estimate;
 use touchstone_record::estimate::median_of;
+use touchstone_record::{Estimate, Points};
 
 /// The end of a comparison for the pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +20,6 @@ enum End {
 }
 
 /// A pick and a strategy of its runtime on one call.
-#[derive(Debug)]
 struct Pair<'a> {
     /// Case, guest and threads, or the place of an experiment. Markdown.
     call: String,
@@ -85,51 +84,41 @@ fn pairs<'a>(matrix: &'a Matrix<'_>, picks: &'a [Pick<'a>]) -> Vec<Pair<'a>> {
             own.engine == pick.engine && !own.strategy.is_precompiled() && matrix.is_native(own)
         });
         for own in own.filter(|own| *own != pick && seen.insert((pick, *own))) {
-            cells(matrix, pick, own, &mut pairs);
-            resets(matrix, pick, own, &mut pairs);
+            pairs.extend(cells(matrix, pick, own));
+            pairs.extend(resets(matrix, pick, own).into_iter().flatten());
         }
     }
     pairs
 }
 
-/// The pairs of cells of the matrix.
-fn cells<'a>(
-    matrix: &Matrix<'_>,
-    pick: &'a Executor,
-    own: &'a Executor,
-    pairs: &mut Vec<Pair<'a>>,
-) {
-    for work in &matrix.works {
-        for threads in matrix.threads(work) {
-            let times = [pick, own].map(|of| matrix.time(of, work, threads));
-            let [Some(pick_time), Some(own_time)] = times else { continue };
-            let call = format!("{}, {}", work.names(), count(threads, "thread"));
-            let (ratio, times) = (pick_time.over(own_time), [pick_time.median, own_time.median]);
-            pairs.push(Pair { call, pick, own, times, ratio });
-        }
-    }
+fn cells<'a>(matrix: &Matrix<'_>, pick: &'a Executor, own: &'a Executor) -> Vec<Pair<'a>> {
+    let pair = |work: &Work, threads: usize| {
+        let time = |of| matrix.time(of, work, threads);
+        let (of_pick, of_own) = (time(pick)?, time(own)?);
+        let call = format!("{}, {}", work.names(), count(threads, "thread"));
+        let times = [of_pick.median, of_own.median];
+        Some(Pair { call, pick, own, times, ratio: of_pick.over(of_own) })
+    };
+    let calls = matrix.works.iter().map(|work| (work, matrix.threads(work)));
+    calls.flat_map(|(work, all)| all.into_iter().filter_map(move |n| pair(work, n))).collect()
 }
 
 /// The pairs of the calls that write so many pages.
-fn resets<'a>(
-    matrix: &Matrix<'_>,
-    pick: &'a Executor,
-    own: &'a Executor,
-    pairs: &mut Vec<Pair<'a>>,
-) {
-    let Some((experiment, points)) = matrix.records.experiment("resets") else { return };
-    for of_pick in points.measured().filter(|of| of.place.executor().as_ref() == Some(pick)) {
+fn resets<'a>(matrix: &Matrix<'_>, pick: &'a Executor, own: &'a Executor) -> Option<Vec<Pair<'a>>> {
+    let (experiment, points) = matrix.records.experiment("resets")?;
+    let pair = |of_pick: &Points| {
         let place = of_pick.place.without_executor();
-        let Some(judged) = ratio(points, &place, CALL, pick, own) else { continue };
+        let judged = ratio(points, &place, CALL, pick, own)?;
         let course = markdown(&experiment.in_words(&place.without(["pages"])));
         let pages = place.number("pages").unwrap_or_default();
         let call = format!("resets: {course}, {}", page_size(pages as f64));
         let times = [judged.subject.median, judged.baseline.median];
-        pairs.push(Pair { call, pick, own, times, ratio: judged.ratio });
-    }
+        Some(Pair { call, pick, own, times, ratio: judged.ratio })
+    };
+    let of_pick = points.measured().filter(|of| of.place.executor().as_ref() == Some(pick));
+    Some(of_pick.filter_map(pair).collect())
 }
 
-/// A row for each pair.
 fn list(pairs: &[&Pair<'_>]) -> String {
     let headings = ["Pick", "The runtime's own", "Its time", "The own's time", "Ratio"];
     let mut table = Table::of_words("Call", headings);

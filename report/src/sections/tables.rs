@@ -1,11 +1,15 @@
-//! The tables that are laid out by hand.
+//! The tables that are laid out by hand, and the ratios of published values that differ from ours,
+//! each with its cause from the table's data.
 
-use super::{OPERATORS, function, order, refused};
+use super::{OPERATORS, function, refused};
 use crate::Content;
-use crate::markdown::{Footnotes, NOTHING, Table, below, in_cell, markdown};
+use crate::markdown::{Footnotes, NOTHING, Table, below, code, in_cell, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
-use crate::tables::{Layout, Row};
-use crate::units::{self, grouped, joined};
+use crate::tables::{Cause, Layout, Row, number};
+use crate::units::{self, factor, grouped, joined};
+use indexmap::IndexMap;
+use std::collections::BTreeMap;
+use touchstone_executor::Execution;
 use touchstone_record::{CellKey, Estimate, Metric};
 
 /// A table with what it shows, its footnotes, and where it differs from what was published.
@@ -13,22 +17,17 @@ use touchstone_record::{CellKey, Estimate, Metric};
 /// page.
 pub(crate) fn section(content: &Content<'_>, layout: &Layout, whole: bool) -> String {
     let (matrix, mut notes) = (content.matrix, Footnotes::default());
-    let table = match whole {
-        true => table(matrix, layout, |executor, row| cell(matrix, executor, row, &mut notes)),
-        false => {
-            let median = |executor: &Executor, row: &Row| {
-                let time = time(matrix, executor, row).or_else(|| crowded(matrix, executor, row));
-                time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
-            };
-            format!(
-                "Medians; the intervals are in the tables above.\n\n{}",
-                table(matrix, layout, median)
-            )
+    let table = table(matrix, layout, |executor, row| {
+        if whole {
+            return cell(matrix, executor, row, &mut notes);
         }
-    };
+        let time = time(matrix, executor, row).or_else(|| crowded(matrix, executor, row));
+        time.map_or_else(|| NOTHING.to_owned(), |time| units::median(&time))
+    });
     let (title, lead) = (markdown(&layout.title), layout.text.trim());
-    let differing = order::section(matrix, layout);
-    format!("## {title}\n\n{lead}\n\n{table}{}{differing}", notes.finish())
+    let medians = if whole { "" } else { "Medians; the intervals are in the tables above.\n\n" };
+    let differing = differences(matrix, layout);
+    format!("## {title}\n\n{lead}\n\n{medians}{table}{}{differing}", notes.finish())
 }
 
 fn is_published(row: &Row) -> bool {
@@ -46,8 +45,7 @@ pub(crate) fn documents(content: &Content<'_>) -> String {
     let headings = ["Published values, repeated", "Ratios that differ", "Unexplained", "Details"];
     let mut all = Table::new("Table", headings);
     for layout in &content.tables.layouts {
-        let Some(own) = order::counts(content.matrix, layout) else { continue };
-        let numbers = [own.published, own.differing, own.unexplained];
+        let Some(numbers) = counts(content.matrix, layout) else { continue };
         let link = content.link(|page| page.tables.contains(&layout.name));
         let cells = numbers.map(|number| number.to_string()).into_iter().chain([link]);
         all.row(markdown(&layout.title), cells);
@@ -104,15 +102,14 @@ fn theirs(published: &str) -> String {
     joined(published.lines().map(|line| format!("*{}*", in_cell(line))), "<br>")
 }
 
-pub(super) fn heading(row: &Row) -> String {
+fn heading(row: &Row) -> String {
     match &row.heading {
         Some(heading) => markdown(heading),
         None => markdown(&function(&row.case, &row.guest, row.threads)),
     }
 }
 
-/// The time of a call, if it was timed.
-pub(super) fn time(matrix: &Matrix<'_>, executor: &Executor, row: &Row) -> Option<Estimate> {
+fn time(matrix: &Matrix<'_>, executor: &Executor, row: &Row) -> Option<Estimate> {
     let fresh = matrix.time(executor, &Work::from(row), row.threads)?;
     if row.warm { matrix.metric(executor, &Work::from(row), Metric::WarmCall) } else { Some(fresh) }
 }
@@ -133,7 +130,7 @@ fn label(matrix: &Matrix<'_>, row: &Row) -> String {
         return String::new();
     }
     let machine = &book.header.machine;
-    let sharing = super::crowded::sharing(row.threads, machine);
+    let sharing = super::threads::sharing(row.threads, machine);
     format!("<br>{sharing} in turns, {}", markdown(&machine.short_cpu()))
 }
 
@@ -158,4 +155,108 @@ fn cell(matrix: &Matrix<'_>, executor: &Executor, row: &Row, notes: &mut Footnot
         Cell::Absent => "this cell was not measured".to_owned(),
     };
     format!("{NOTHING}{}", notes.mark(&reason))
+}
+
+/// Two values are in an order when their ratio is at least this.
+const APART: f64 = 1.1;
+
+/// Ratios that should agree differ when one is this many times the other.
+const FAR: f64 = 1.5;
+
+/// A published value with ours: its function, its column, and its line in the cell.
+struct Value<'a> {
+    of: &'a Row,
+    at: (&'a str, usize),
+    theirs: f64,
+    ours: Estimate,
+}
+
+/// Ratios that differ: by cause, then by the two that are compared.
+type Found = BTreeMap<usize, IndexMap<[String; 2], Vec<String>>>;
+
+/// The ratios of a table that differ from the published ones: the order is reversed, or, on
+/// another number of threads and against the base of differences, a ratio is far from theirs.
+fn found<'a>(layout: &'a Layout, values: &[Value<'a>]) -> Found {
+    let is_base = |row: &Row| layout.relative && row.case == layout.rows[0].case;
+    // By cause, then by the two that are compared.
+    let mut found = Found::new();
+    for (a, b) in values.iter().flat_map(|a| values.iter().map(move |b| (a, b))) {
+        let differs =
+            [a.of.case != b.of.case, a.of.guest != b.of.guest, a.of.threads != b.of.threads];
+        let (pair, place) = match differs.iter().filter(|differs| **differs).count() {
+            0 if a.at.1 == b.at.1 => ([a.at.0.to_owned(), b.at.0.to_owned()], heading(a.of)),
+            1 if a.at == b.at => ([heading(a.of), heading(b.of)], a.at.0.to_owned()),
+            _ => continue,
+        };
+        let (theirs, ours) = (a.theirs / b.theirs, a.ours.over(b.ours));
+        let is_reversed = theirs >= APART && ours.median * APART <= 1.0 && ours.ends().1 < 1.0;
+        let is_far = (theirs / ours.median).max(ours.median / theirs) >= FAR
+            && (is_base(a.of) || is_base(b.of) || differs[2]);
+        if theirs <= 1.0 || ours.marked || !(is_reversed || is_far) {
+            continue;
+        }
+        let fits = |Cause { slower, faster, at, .. }: &Cause| {
+            let names = [(slower, &pair[0]), (faster, &pair[1]), (at, &place)];
+            names.iter().all(|(names, name)| names.is_empty() || names.contains(name))
+        };
+        let cause = layout.causes.iter().position(fits).unwrap_or(usize::MAX);
+        let ratios = format!("{} → {} ({place})", factor(theirs), factor(ours.median));
+        found.entry(cause).or_default().entry(pair).or_default().push(ratios);
+    }
+    found
+}
+
+/// How many values of a table were published and are here, how many ratios differ, and how many of
+/// those have no cause; `None` without published values.
+fn counts(matrix: &Matrix<'_>, layout: &Layout) -> Option<[usize; 3]> {
+    let values = values(matrix, layout);
+    let found = found(layout, &values);
+    let count =
+        |pairs: &IndexMap<[String; 2], Vec<String>>| pairs.values().map(Vec::len).sum::<usize>();
+    let unexplained = found.get(&usize::MAX).map_or(0, count);
+    let differing = found.values().map(count).sum();
+    (!values.is_empty()).then_some([values.len(), differing, unexplained])
+}
+
+/// The differences of a table in words; empty without any.
+fn differences(matrix: &Matrix<'_>, layout: &Layout) -> String {
+    let found = found(layout, &values(matrix, layout));
+    let line = |(cause, pairs): (usize, IndexMap<[String; 2], Vec<String>>)| {
+        let cause = layout.causes.get(cause).map_or("unexplained.", |cause| cause.text.trim());
+        let pairs = pairs.iter().map(|(pair, all)| {
+            format!("{}: {}", pair.each_ref().map(code).join(" / "), all.join(", "))
+        });
+        format!("* {}. **Cause:** {}\n", joined(pairs, "; "), cause.replace('\n', " "))
+    };
+    let lines: String = found.into_iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("Differences, published → here:\n\n{lines}\n") }
+}
+
+/// The published values that have one of ours. Those aside belong to the operators of a row or,
+/// where a table is relative, to the times of engines that compile.
+fn values<'a>(matrix: &Matrix<'_>, layout: &'a Layout) -> Vec<Value<'a>> {
+    let aside = |row: &'a Row| row.aside.as_deref().unwrap_or_default();
+    // What differences are relative to has none.
+    let base = layout.rows.iter().any(|row| aside(row).contains('%')).then_some(1.0);
+    let mut values = Vec::new();
+    for of in &layout.rows {
+        let mut add = |at, theirs: Option<f64>, ours: Option<Estimate>| {
+            values.extend(theirs.zip(ours).map(|(theirs, ours)| Value { of, at, theirs, ours }));
+        };
+        let theirs = aside(of).lines().next().and_then(number).or(base);
+        for (index, column) in layout.columns.iter().enumerate() {
+            let ours = time(matrix, &column.executor, of);
+            let published = of.published.get(index).map_or("", String::as_str);
+            for (line, text) in published.lines().enumerate() {
+                add((&*column.heading, line), number(text), ours);
+            }
+            let execution = matrix.execution(&column.executor.engine);
+            if layout.relative && execution == Some(Execution::Compiled) {
+                add((&*column.heading, 0), theirs, ours);
+            }
+        }
+        let count = matrix.operators(&Work::from(of), of.warm).filter(|_| !layout.relative);
+        add((OPERATORS, 0), theirs, count.map(|n| Estimate::exact(n as f64)));
+    }
+    values
 }

@@ -1,12 +1,13 @@
 //! Times on one and on several threads, of every executor on the guests of the overview.
+//! Times on more threads than processors, which take turns, stand in no other table or chart.
 
 use super::refused;
-use crate::markdown::{Footnotes, NOTHING, Table, code, markdown};
+use crate::markdown::{Footnotes, NOTHING, Table, below, code, markdown};
 use crate::matrix::{Cell, Executor, Matrix, Work};
-use crate::units::{count, joined, time_with_interval, times};
+use crate::units::{count, joined, rate, time_with_interval, times};
 use crate::usl::Law;
 use std::collections::BTreeSet;
-use touchstone_record::Status;
+use touchstone_record::{CellKey, Header, Machine, Status};
 
 pub(crate) fn section(matrix: &Matrix<'_>) -> String {
     // A run on one thread has all its times here.
@@ -35,7 +36,7 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
          has its own physical pages. Every thread is pinned to a processor of its \
          own.{skipped}\n\n{tables}{}{}",
         laws(matrix),
-        super::crowded::section(matrix)
+        crowded(matrix)
     )
 }
 
@@ -43,17 +44,15 @@ pub(crate) fn section(matrix: &Matrix<'_>) -> String {
 fn laws(matrix: &Matrix<'_>) -> String {
     let table = |work: &Work| {
         let headings = ["contention σ", "coherence κ", "most throughput at"];
-        let mut table = Table::new("Executor", headings.map(str::to_owned));
-        let mut is_empty = true;
+        let mut table = Table::new("Executor", headings);
         for executor in &matrix.executors {
             let Some(law) = Law::fit(&matrix.throughputs(executor, work)) else { continue };
-            is_empty = false;
             let peak = law.peak().map(|peak| format!("{peak:.0} threads"));
             let values =
                 [Some(format!("{:.4}", law.sigma)), Some(format!("{:.5}", law.kappa)), peak];
             table.row(code(executor), values);
         }
-        if is_empty { String::new() } else { format!("### {}\n\n{}", work.names(), table.finish()) }
+        below(&format!("### {}", work.names()), &table.finish())
     };
     let tables: String = matrix.works.iter().map(table).collect();
     if tables.is_empty() {
@@ -106,4 +105,57 @@ fn heading(matrix: &Matrix<'_>, executor: &Executor) -> String {
         leaks if leaks.is_empty() => code(executor),
         leaks => format!("{}<br>**leaks {}**", code(executor), markdown(&leaks)),
     }
+}
+
+/// The sharing of a machine's processors, as a label.
+pub(super) fn sharing(threads: usize, machine: &Machine) -> String {
+    format!("{} on {}", count(threads, "thread"), count(machine.cores, "processor"))
+}
+
+/// The time of a call and the throughput of each cell, beside perfect sharing. Empty if no such
+/// cell was timed.
+fn crowded(matrix: &Matrix<'_>) -> String {
+    let book = matrix.crowded_book();
+    let cells: Vec<&CellKey> = book.cells.keys().filter(|cell| book.is_crowded(cell)).collect();
+    let works: BTreeSet<(&str, &str, usize)> =
+        cells.iter().map(|cell| (&*cell.case, &*cell.guest, cell.threads)).collect();
+    let tables = works.into_iter().map(|(case, guest, threads)| {
+        let headings = ["one call", "calls per second of all threads", "times perfect sharing"];
+        let mut table = Table::new("Executor", headings);
+        let key = (case, guest, threads);
+        for cell in cells.iter().filter(|own| (&*own.case, &*own.guest, own.threads) == key) {
+            // Perfect sharing: the throughput of a thread on each processor.
+            let alone = CellKey { threads: book.header.machine.cores, ..(*cell).clone() };
+            let own = book.throughput(cell);
+            let ratio = book.throughput(&alone).zip(own).map(|(alone, own)| alone.over(own));
+            let values = [
+                matrix.crowded_time(cell).as_ref().map(time_with_interval),
+                own.as_ref().map(rate),
+                ratio.as_ref().map(times),
+            ];
+            table.row(code(cell.executor()), values);
+        }
+        let sharing = sharing(threads, &book.header.machine);
+        format!("### {} on {}, {sharing}\n\n{}", code(case), code(guest), table.finish())
+    });
+    let tables: String = tables.collect();
+    if tables.is_empty() {
+        return tables;
+    }
+    let Header { machine, tools, sampling, .. } = &book.header;
+    let numbers: BTreeSet<usize> = cells.iter().map(|cell| cell.threads).collect();
+    format!(
+        "## More threads than processors\n\n*Oversubscribed*: {} are pinned to {}, and threads on one \
+         processor take turns. The time of a call contains the turns of the others, so its median \
+         says nothing about a single call. With perfect sharing (1.00), all threads together make \
+         as many calls as one thread on each processor. A thread that spins while another one holds \
+         a lock wastes its turn. Machine: {}, {}, Linux {}; commit {}, sampling {}.\n\n{tables}",
+        joined(numbers.into_iter().map(|n| count(n, "thread")), " or "),
+        count(machine.cores, "processor"),
+        markdown(&machine.cpu),
+        count(machine.cores, "processor"),
+        markdown(&machine.kernel),
+        code(&tools.commit),
+        code(&sampling.name),
+    )
 }

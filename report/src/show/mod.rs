@@ -44,7 +44,6 @@ fn declared(name: &str) -> Option<&'static Experiment> {
 }
 
 /// All entries of a run, cells first.
-#[must_use]
 pub fn entries(book: &Book) -> Vec<Entry<'_>> {
     let cells = book.cells.keys().map(Entry::Cell);
     let comparisons = book
@@ -64,7 +63,6 @@ pub fn entries(book: &Book) -> Vec<Entry<'_>> {
 
 impl Entry<'_> {
     /// The name for filters.
-    #[must_use]
     pub fn name(&self, book: &Book) -> String {
         match self {
             Self::Cell(cell) => book.name(cell),
@@ -138,13 +136,11 @@ fn estimate(estimate: Option<Estimate>) -> Value {
 }
 
 /// Everything of a run in tables.
-#[must_use]
 pub fn all(book: &Book) -> String {
     tables(book, &entries(book))
 }
 
 /// Some entries of a run in tables.
-#[must_use]
 pub fn tables(book: &Book, entries: &[Entry<'_>]) -> String {
     let style = Style::of_stdout();
     let has =

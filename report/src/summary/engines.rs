@@ -1,10 +1,11 @@
-//! Engines at a glance.
+//! Engines at a glance, and real work: a few calls of each suite.
 
 use super::{failed_assertions, named, verdict};
 use crate::Content;
 use crate::charts::{self, Overall};
-use crate::markdown::{Table, code};
+use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
+use crate::pages::{Group, Part};
 use crate::rank::fastest;
 use crate::units::{self, brief, prose_list};
 use touchstone_record::{Estimate, Metric, Role};
@@ -35,7 +36,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
             payload.and_then(|work| compile_and_load(matrix, engine, work)),
             failed_assertions(matrix, engine),
         ];
-        table.row_of_some(code(engine), &cells);
+        table.row_of_some(code(engine), cells);
     }
     let table = table.finish();
     if table.is_empty() {
@@ -43,22 +44,21 @@ pub(super) fn section(content: &Content<'_>) -> String {
     }
     let notes = content.pages.engines.iter().filter_map(|of| verdict::finding(matrix, of));
     let notes: String = notes.map(|note| note + "\n\n").collect();
-    let payload = payload
-        .map_or_else(String::new, |work| format!(" The call with JSON is {}.", work.names()));
+    let json = payload.map(|work| format!(" The call with JSON is {}.", work.names()));
     let once = match table.contains(ONCE) {
         true => "; \"once\": one process of the run compiled it",
         false => "",
     };
     format!(
-        "## Engines at a glance\n\n{} Compile + load is once per module{once}.{payload}\n\n{table}{notes}",
-        means(&execution)
+        "## Engines at a glance\n\n{} Compile + load is once per module{once}.{}\n\n{table}{notes}",
+        means(&execution),
+        json.unwrap_or_default()
     )
 }
 
 /// Beside a time that only one process compiled for.
 const ONCE: &str = " (once)";
 
-/// The text about the means of execution.
 fn means(execution: &Overall) -> String {
     let over = match &execution.suites[..] {
         [] => String::new(),
@@ -90,4 +90,51 @@ fn compile_and_load(matrix: &Matrix<'_>, engine: &str, work: &Work) -> Option<St
         let once = if interval.is_none() { ONCE } else { "" };
         Some(brief(&sum) + once)
     })
+}
+
+/// Rows of a group that are shown.
+const MOST: usize = 8;
+
+/// Real work: a few calls of each suite.
+pub(super) fn work(content: &Content<'_>) -> String {
+    let tables: String = content.pages.work.iter().map(|of| group(content, of)).collect();
+    if tables.is_empty() && content.picks.is_empty() {
+        return own_cases(content);
+    }
+    let text = "## Real work\n\nThe time of a call on a clean instance under the fastest strategy \
+                of each engine.";
+    below(text, &tables)
+}
+
+/// A run of cases that the pages do not name.
+fn own_cases(content: &Content<'_>) -> String {
+    let matrix = content.matrix;
+    let engines = matrix.engines();
+    let mut table = Table::new("Call", engines.iter().map(code));
+    for work in &matrix.works {
+        let best = |engine: &&str| fastest(matrix, work, |own| own.engine == *engine).map(named);
+        table.row_of_some(work.names(), engines.iter().map(best));
+    }
+    let text = format!(
+        "## Calls\n\nThe time of a call on a clean instance under the fastest strategy of each \
+         engine. All strategies and threads: {}",
+        content.link_to_part(&Part::Threads)
+    );
+    below(&text, &table.finish())
+}
+
+fn group(content: &Content<'_>, group: &Group) -> String {
+    let mut table = Table::new("Call", group.engines.iter().map(code));
+    for row in group.rows.iter().take(MOST) {
+        let work = Work::from(row);
+        let best = |engine: &String| fastest(content.matrix, &work, |own| own.engine == *engine);
+        let best = group.engines.iter().map(|engine| best(engine).map(|(_, time)| brief(&time)));
+        table.row_of_some(markdown(&row.label), best);
+    }
+    let link = content.link_named(&group.page, "Details");
+    let table = below(&format!("### {}\n\n{link}", markdown(&group.title)), &table.finish());
+    match group.note.trim().replace('\n', " ") {
+        note if note.is_empty() || table.is_empty() => table,
+        note => format!("{table}{note}\n\n"),
+    }
 }

@@ -1,11 +1,12 @@
 //! Strategies beside each other, and new instances on Touchstone's memories against those of the
-//! runtime itself.
+//! runtime itself; the cost of further threads.
 
 use crate::Content;
 use crate::markdown::{NOTHING, Table, below, code};
 use crate::matrix::{Cell, Executor, Work};
+use crate::pages::Part;
 use crate::rank::{fastest, ties};
-use crate::units::{brief, joined};
+use crate::units::{brief, count, joined, times};
 use std::collections::BTreeSet;
 use touchstone_executor::Strategy;
 use touchstone_record::Role;
@@ -28,8 +29,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
             let texts = times.iter().map(|time| time.as_deref().unwrap_or(NOTHING));
             times.iter().any(Option::is_some).then(|| joined(texts, "<br>"))
         };
-        let cells: Vec<Option<String>> = content.pages.ladder.iter().map(cell).collect();
-        table.row_of_some(code(strategy), &cells);
+        table.row_of_some(code(strategy), content.pages.ladder.iter().map(cell));
     }
     let text = format!(
         "## Strategies\n\nOne call on a clean instance, one thread: {} on {}. {NOTHING}: the \
@@ -87,4 +87,34 @@ fn new_instances(content: &Content<'_>) -> String {
          ([losses](BENCHMARK.md#recommendations)). {found}\n\n",
         both.len()
     )
+}
+
+/// The cost of further threads.
+pub(super) fn threads(content: &Content<'_>) -> String {
+    let matrix = content.matrix;
+    let works = matrix.main_works(&[Role::EmptyCall, Role::DirtyMemory]);
+    let most = works.iter().filter_map(|work| matrix.most_threads(work)).max();
+    let Some(most) = most.filter(|most| *most > 1) else { return String::new() };
+    let headings = works.iter().flat_map(|work| {
+        let alone = format!("{}, alone", code(&work.case));
+        [alone, format!("on {}", count(most, "thread")), "slow-down".to_owned()]
+    });
+    let mut table = Table::new("Executor", headings);
+    for executor in &content.pages.threads {
+        let cells = works.iter().flat_map(|work| {
+            let time = |threads| matrix.time(executor, work, threads);
+            let [alone, several] = [1, most].map(|n| time(n).as_ref().map(brief));
+            [alone, several, matrix.slow_down(executor, work, most).as_ref().map(times)]
+        });
+        table.row_of_some(code(executor), cells);
+    }
+    let text = format!(
+        "## Threads\n\nThe time of one call, alone and of one thread while the others do the same. The \
+         slow-down is the number of threads over the ratio of the throughputs: 1.00 is perfect \
+         scaling. The processes' median ratio counts, so the quotient of the two times may differ a \
+         little. Every thread is pinned to a processor of its own. \
+         {}",
+        content.link_to_part(&Part::Threads)
+    );
+    below(&text, &table.finish())
 }

@@ -1,17 +1,20 @@
-//! The pick for each need.
+//! The pick for each need, and where a strategy of the runtime's own is faster than a pick of
+//! Touchstone's.
 
-use super::{failed_assertions, own};
+use super::failed_assertions;
+use super::verdict::{compared, of_builds, with_deadline};
 use crate::Content;
 use crate::experiment::Row;
 use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Executor, Matrix, Work};
-use crate::pages::Need;
-use crate::rank::Pick;
-use crate::units::{self, joined};
-use std::collections::BTreeSet;
+use crate::pages::{Need, Part};
+use crate::races::{self, CALL, Measured, ratio};
+use crate::rank::{Pick, fastest};
+use crate::units::{self, joined, median, page_size, prose_list};
+use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::{Execution, Owner};
-use touchstone_record::compare::{self, Judged, MARGIN};
-use touchstone_record::{Contender, Purpose};
+use touchstone_record::compare::Verdict;
+use touchstone_record::{Place, PointBook, Purpose};
 
 pub(super) fn section(content: &Content<'_>) -> String {
     let matrix = content.matrix;
@@ -32,9 +35,12 @@ pub(super) fn section(content: &Content<'_>) -> String {
     for Pick { need, executor, time, ties } in content.picks {
         has_ties |= *ties > 0;
         let payload = need.payload.as_ref().or(content.pages.payload.as_ref());
-        let judged = payload.and_then(|work| with_deadline(matrix, executor, work));
-        let call = payload.filter(|_| judged.is_some());
-        limited.extend(call.map(|own| format!("{} on {}", code(&own.case), code(&own.guest))));
+        let judged = payload.and_then(|work| with_deadline(matrix, executor, work, 1));
+        limited.extend(payload.filter(|_| judged.is_some()).map(Work::names));
+        let timed = payload.and_then(|work| matrix.time(executor, work, 1));
+        // The same call without a deadline, in turns with itself under one.
+        let in_turns = judged.filter(|_| timed.is_none()).map(|judged| judged.baseline);
+        has_turns |= in_turns.is_some();
         let cells = [
             Some(format!(
                 "{} ({}){}",
@@ -44,7 +50,9 @@ pub(super) fn section(content: &Content<'_>) -> String {
             )),
             Some(units::brief(time)),
             threads(matrix, executor, &need.call),
-            payload.and_then(|work| on_payload(matrix, executor, work, &mut has_turns)),
+            timed
+                .map(|time| units::brief(&time))
+                .or(in_turns.map(|time| units::brief(&time) + " (in turns)")),
             judged.map(|judged| units::ratio_with_interval(&judged.ratio)),
             memory(matrix, executor),
             failed_assertions(matrix, &executor.engine),
@@ -73,7 +81,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
          instance among thousands.{ties}\n\n{leaky}{table}{}{}{}",
         timed_with_deadline(content, limited),
         candidates(content),
-        own::cases(content)
+        of_runtimes(content)
     )
 }
 
@@ -81,8 +89,13 @@ pub(super) fn section(content: &Content<'_>) -> String {
 fn candidates(content: &Content<'_>) -> String {
     let needs = content.picks.iter().map(|pick| pick.need);
     let lines = needs.map(|need| format!("- *{}*: {}\n", need.need, candidates_of(need)));
-    let lines: String = lines.chain((!content.picks.is_empty()).then(|| "\n".to_owned())).collect();
-    below("The candidates are, without variants with precompiled code:", &lines)
+    match below(
+        "The candidates are, without variants with precompiled code:",
+        &lines.collect::<String>(),
+    ) {
+        none if none.is_empty() => none,
+        list => list + "\n",
+    }
 }
 
 /// The strategies and engines that come into question for a need.
@@ -124,34 +137,6 @@ fn threads(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<Stri
     Some(format!("{} ({})", units::median(&several), units::times(&ratio)))
 }
 
-/// The time of the call that stands for real work: of the cell or, where that was not timed, of
-/// the same call in turns with itself under a deadline.
-fn on_payload(
-    matrix: &Matrix<'_>,
-    executor: &Executor,
-    work: &Work,
-    has_turns: &mut bool,
-) -> Option<String> {
-    if let Some(time) = matrix.time(executor, work, 1) {
-        return Some(units::brief(&time));
-    }
-    let judged = with_deadline(matrix, executor, work)?;
-    *has_turns = true;
-    Some(format!("{} (in turns)", units::brief(&judged.baseline)))
-}
-
-/// A call with a deadline against the same call without, timed in turns.
-fn with_deadline(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<Judged> {
-    let plain = Contender::new(executor.clone(), 1);
-    let (_, processes) = matrix.book.comparisons.iter().find(|(of, _)| {
-        of.purpose == Purpose::Deadline
-            && of.case == work.case
-            && of.guest == work.guest
-            && of.baseline == plain
-    })?;
-    compare::judge(processes, MARGIN)
-}
-
 /// The calls of a column that were timed with a deadline, and whether that has changed since;
 /// nothing where none was.
 fn timed_with_deadline(content: &Content<'_>, calls: BTreeSet<String>) -> String {
@@ -170,7 +155,110 @@ fn memory(matrix: &Matrix<'_>, executor: &Executor) -> Option<String> {
     let (experiment, points) = matrix.records.experiment("density")?;
     let own = points.measured().filter(|own| own.place.executor().as_ref() == Some(executor));
     let most = own.max_by_key(|own| own.place.number("instances"))?;
-    let column =
-        experiment.tables.first()?.columns.iter().find(|own| own.heading == "PSS, idle")?;
+    let mut columns = experiment.tables.first()?.columns.iter();
+    let column = columns.find(|own| own.heading == "PSS, idle")?;
     Row::of(experiment, most).text(&column.value, column.shown)
+}
+
+/// Where the runtime's own strategies are faster, each with its numbers; empty where none is.
+fn of_runtimes(content: &Content<'_>) -> String {
+    let matrix = content.matrix;
+    let picks = content.picks.iter().map(|pick| &pick.executor);
+    let picks: BTreeSet<&Executor> = picks.filter(|pick| !matrix.is_native(pick)).collect();
+    let mut table = String::new();
+    if let Some((experiment, points)) = matrix.records.experiment("resets") {
+        let headings = ["Size", "The runtime's own", "Touchstone's picks, times longer"];
+        let mut rows = Table::of_words("Calls that write pages", headings);
+        let mut courses: Vec<(Place, Measured)> = races::courses(points).into_iter().collect();
+        // Those that write the same pages first.
+        courses.sort_by_cached_key(|(course, _)| {
+            let order = |name| Some(experiment.dimension(name)?.order(course.get(name)?));
+            ["drift", "threads", "place", "touch"].map(order)
+        });
+        for (course, measured) in courses {
+            let mut faster: BTreeMap<(u64, String), Vec<String>> = BTreeMap::new();
+            for pick in &picks {
+                for (pages, own, pick) in resets(matrix, points, &course, &measured, pick) {
+                    faster.entry((pages, own)).or_default().push(pick);
+                }
+            }
+            let words = markdown(&experiment.in_words(&course));
+            for ((pages, own), picks) in faster {
+                rows.row(&words, [page_size(pages as f64), own, prose_list(&picks)]);
+            }
+        }
+        table = rows.finish();
+        if !table.is_empty() {
+            let link = content.link_to_part(&Part::Experiment(experiment.name.clone()));
+            table += &format!("All sizes: {link}\n\n");
+        }
+    }
+    let (faster, undecided): (Vec<_>, Vec<_>) =
+        picks.into_iter().map(|pick| works(content, pick)).unzip();
+    let lines = faster.into_iter().flatten().chain(undecided.into_iter().flatten());
+    let lines: String = lines.map(|line| format!("- {line}\n")).collect();
+    if lines.is_empty() && table.is_empty() {
+        return lines;
+    }
+    format!(
+        "The runtime's own strategies are faster than Touchstone's picks here. \"Undecided\": the \
+         interval of the ratio, the runtime's time over the pick's, holds 1.\n\n{table}{lines}\n"
+    )
+}
+
+/// The sizes of a course at which strategies of the runtime's own are faster than a pick, by the
+/// rounds that both were timed in: pages, the fastest of them with its time, and the pick with its
+/// own and how many times longer it takes.
+fn resets(
+    matrix: &Matrix<'_>,
+    points: &PointBook,
+    course: &Place,
+    (sizes, executors): &Measured,
+    pick: &Executor,
+) -> Vec<(u64, String, String)> {
+    let is_own = |other: &&Executor| other.engine == pick.engine && matrix.is_native(other);
+    let own: Vec<&Executor> = executors.iter().filter(is_own).collect();
+    let lost = |&pages: &u64| {
+        let at = course.clone().with("pages", pages);
+        let time = |executor: &Executor| points.get(&at.at(executor))?.sampled(CALL);
+        let faster = own.iter().filter_map(|other| {
+            let judged = ratio(points, &at, CALL, other, pick)?;
+            (judged.verdict == Verdict::Faster).then_some((other, time(other)?, judged))
+        });
+        let (other, times, judged) =
+            faster.min_by(|(_, a, _), (_, b, _)| a.median.total_cmp(&b.median))?;
+        let own = format!("{} {}", code(other), median(&times));
+        let longer = units::factor(1.0 / judged.ratio.median);
+        Some((pages, own, format!("{} {} ({longer} ×)", code(pick), median(&time(pick)?))))
+    };
+    sizes.iter().filter_map(lost).collect()
+}
+
+/// The calls of the tables of real work that a strategy of the runtime's own is faster at, and
+/// those where the interval of the ratio holds 1, in one sentence. Ratios in turns come before
+/// those of cells.
+fn works(content: &Content<'_>, pick: &Executor) -> (Vec<String>, Option<String>) {
+    let matrix = content.matrix;
+    let is_own = |other: &Executor| other.engine == pick.engine && matrix.is_native(other);
+    let (mut faster, mut undecided) = (Vec::new(), Vec::new());
+    for group in &content.pages.work {
+        for row in &group.rows {
+            let work = Work::from(row);
+            let Some((own, time)) = fastest(matrix, &work, is_own) else { continue };
+            let Some(picks) = matrix.time(pick, &work, 1) else { continue };
+            let call = format!("{} ({})", markdown(&row.label), markdown(&group.title));
+            let of = compared(Purpose::Peers, &work, 1, [pick, own]);
+            let in_turns = of_builds(matrix, &of).map(|pair| pair.ratio);
+            let ratio = in_turns.unwrap_or_else(|| time.over(picks));
+            let (low, high) = ratio.ends();
+            let text = units::factor_with_interval(&ratio);
+            if high < 1.0 {
+                faster.push(format!("{} against {}: {call} {text}.", code(own), code(pick)));
+            } else if low <= 1.0 && ratio.interval.is_some() {
+                undecided.push(format!("{call} {text}"));
+            }
+        }
+    }
+    let sentence = || format!("Undecided for {}: {}.", code(pick), undecided.join(". "));
+    (faster, (!undecided.is_empty()).then(sentence))
 }

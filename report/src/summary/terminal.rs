@@ -4,7 +4,6 @@ use super::verdict;
 use crate::Content;
 use crate::rank::fastest;
 use crate::units::{MARK, count, median, percent, ratio_with_interval};
-use std::fmt::Write;
 use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES};
 use touchstone_record::terminal::{Style, Table};
 
@@ -51,19 +50,17 @@ pub(crate) fn text(content: &Content<'_>) -> String {
         text += &calls.render(style);
     }
     let (cells, marked, share) = content.matrix.counts();
-    let _ = match marked {
-        _ if cells == 0 => Ok(()),
-        0 => writeln!(text, "Interference: no cell is marked {MARK}."),
-        _ => writeln!(
-            text,
+    text + &match marked {
+        _ if cells == 0 => String::new(),
+        0 => format!("Interference: no cell is marked {MARK}.\n"),
+        _ => format!(
             "Interference: {marked} of {} ({}) are marked {MARK}: fewer than {PROCESSES} processes \
              gave {CLEAN_SAMPLES} clean samples each. Their times may read up to 2 × slow. Both sides \
-             of a ratio were timed in one state of the machine.",
+             of a ratio were timed in one state of the machine.\n",
             count(cells, "cell"),
             percent(share)
         ),
-    };
-    text
+    }
 }
 
 /// The fastest executor of each engine, for cases that the pages do not name.

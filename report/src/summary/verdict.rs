@@ -2,16 +2,14 @@
 
 use crate::Content;
 use crate::experiment::Row;
-use crate::machines::Call;
 use crate::markdown::{Table, below, code, markdown};
 use crate::matrix::{Matrix, Work};
-use crate::pages::{Finding, Measured};
+use crate::pages::Finding;
+use crate::sections::machines::Call;
 use crate::units::{self, MARK, TWO_MODES, count, percent};
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use touchstone_record::compare::{self, MARGIN};
+use touchstone_record::compare::{self, Judged, MARGIN};
 use touchstone_record::estimate::{CLEAN_SAMPLES, MODES, PROCESSES, median_of, over_builds};
-use touchstone_record::{Book, CellKey, Contender, Estimate, Executor, Match, Metric, Purpose};
+use touchstone_record::{Book, Contender, Estimate, Executor, Match, Means, Metric, Purpose};
 
 /// Sentences that are printed.
 const MOST: usize = 5;
@@ -31,9 +29,8 @@ pub(super) fn section(content: &Content<'_>) -> String {
     );
     let header = &matrix.book.header;
     let (cells, marked, share) = matrix.counts();
-    let _ = writeln!(
-        text,
-        "**Machine**: {}, {}, Linux {}. **Run**: {}, commit {}.",
+    text += &format!(
+        "**Machine**: {}, {}, Linux {}. **Run**: {}, commit {}.\n",
         markdown(&header.machine.cpu),
         count(header.machine.cores, "processor"),
         markdown(&header.machine.kernel),
@@ -41,29 +38,26 @@ pub(super) fn section(content: &Content<'_>) -> String {
         code(&header.tools.commit),
     );
     if cells > 0 {
-        let _ = writeln!(
-            text,
+        text += &format!(
             "**Interference**: {marked} of {} ({}) are marked {MARK}: fewer than {PROCESSES} \
              processes gave {CLEAN_SAMPLES} samples each without interference, or all of theirs where \
-             calls are long. Such a time may be up to 2 × slow. Times of experiments are marked, too.",
+             calls are long. Such a time may be up to 2 × slow. Times of experiments are marked, too.\n",
             count(cells, "cell"),
             percent(share)
         );
     }
     let modes = matrix.two_modes();
     if modes > 0 {
-        let _ = writeln!(
-            text,
+        text += &format!(
             "**Two modes**: {} are marked {TWO_MODES}. Their processes fall into two groups more than \
-             {MODES} times apart; both medians are printed, with the number of processes.",
+             {MODES} times apart; both medians are printed, with the number of processes.\n",
             count(modes, "cell")
         );
     }
     let sampling = &header.sampling.name;
     if sampling != "full" {
-        let _ = writeln!(
-            text,
-            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.",
+        text += &format!(
+            "**Caution**: this run was sampled with {} instead of {}. Its numbers are a sketch.\n",
             code(sampling),
             code("full")
         );
@@ -96,7 +90,7 @@ pub(super) fn finding(matrix: &Matrix<'_>, of: &Finding) -> Option<String> {
     let text = text.replace("{baseline}", &units::brief(&baseline));
     let text = text.replace("{interval}", &interval);
     let text = text.replace("{machines}", &on_others(matrix, of).unwrap_or_default());
-    Some(text.replace("{ratio}", &units::with_marks(units::factor(ratio.median), &ratio)))
+    Some(text.replace("{ratio}", &(units::factor(ratio.median) + units::marks(&ratio))))
 }
 
 /// The ratio on the other machines of the records, as a sentence with a space before it.
@@ -116,17 +110,10 @@ pub(super) struct Pair {
     subject: Estimate,
     baseline: Estimate,
     pub(super) ratio: Estimate,
-    /// Where they were measured.
     source: String,
 }
 
 impl Pair {
-    /// `true` if a side has two modes and the ratio has not.
-    fn changes_at_once(&self) -> bool {
-        let sides = self.subject.modes.or(self.baseline.modes);
-        sides.is_some() && self.ratio.modes.is_none()
-    }
-
     fn of(subject: Estimate, baseline: Estimate, source: &str) -> Self {
         Self { subject, baseline, ratio: baseline.over(subject), source: source.to_owned() }
     }
@@ -145,11 +132,13 @@ fn fastest<'a>(matrix: &Matrix<'_>, of: &'a Finding) -> Option<(Pair, Option<&'a
         let pairs = all().filter_map(|baseline| Some((by(baseline)?, Some(baseline))));
         pairs.min_by(|(a, _), (b, _)| a.baseline.median.total_cmp(&b.baseline.median))
     };
-    if let Some(measured) = &of.experiment {
-        return best(&|baseline| in_experiment(matrix, of, measured, baseline));
+    if of.experiment.is_some() {
+        return best(&|baseline| in_experiment(matrix, of, baseline));
     }
     if of.deadline {
-        return best(&|baseline| with_deadline(matrix, of, baseline));
+        let judged = |own: &Executor| with_deadline(matrix, own, of.call.as_ref()?, of.threads);
+        let time = |own: &Executor| judged(own).map(|judged| judged.subject);
+        return best(&|baseline| Some(Pair::of(time(&of.subject)?, time(baseline)?, "cells")));
     }
     let compared = |purpose, baseline: &Executor| {
         Some(compared(purpose, of.call.as_ref()?, of.threads, [&of.subject, baseline]))
@@ -184,46 +173,35 @@ pub(super) fn of_builds(matrix: &Matrix<'_>, of: &Match) -> Option<Pair> {
     Some(Pair { ratio: over_builds(pair.ratio, &others), source, ..pair })
 }
 
-/// The comparison of a subject with a baseline.
-pub(super) fn compared(
-    purpose: Purpose,
-    call: &Work,
-    threads: usize,
-    sides: [&Executor; 2],
-) -> Match {
-    let [subject, baseline] = sides.map(|own| Contender::new(own.clone(), threads));
+pub(super) fn compared(purpose: Purpose, call: &Work, threads: usize, of: [&Executor; 2]) -> Match {
+    let [subject, baseline] = of.map(|own| Contender::new(own.clone(), threads));
     Match { purpose, case: call.case.clone(), guest: call.guest.clone(), subject, baseline }
 }
 
-/// From a comparison in a run.
+fn judged(book: &Book, of: &Match) -> Option<Judged> {
+    compare::judge(book.comparisons.get(of)?, MARGIN)
+}
+
 fn in_turns(book: &Book, of: &Match) -> Option<Pair> {
-    let judged = compare::judge(book.comparisons.get(of)?, MARGIN)?;
+    let judged = judged(book, of)?;
     let pair = Pair::of(judged.subject, judged.baseline, "in turns");
     Some(Pair { ratio: Estimate::known(1.0).over(judged.ratio), ..pair })
 }
 
-/// From the comparisons of both with themselves without a deadline.
-fn with_deadline(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
-    let call = of.call.as_ref()?;
-    let limited = |executor: &Executor| {
-        let plain = Contender::new(executor.clone(), of.threads);
-        let is_meant = |of: &Match| {
-            of.purpose == Purpose::Deadline
-                && (&of.case, &of.guest) == (&call.case, &call.guest)
-                && of.baseline == plain
-        };
-        let mut all = matrix.book.comparisons.iter();
-        compare::judge(all.find(|(of, _)| is_meant(of))?.1, MARGIN).map(|judged| judged.subject)
-    };
-    Some(Pair::of(limited(&of.subject)?, limited(baseline)?, "cells"))
+/// A call with a deadline that it does not reach against the same call without, in turns.
+pub(super) fn with_deadline(
+    matrix: &Matrix<'_>,
+    executor: &Executor,
+    call: &Work,
+    threads: usize,
+) -> Option<Judged> {
+    let mut of = compared(Purpose::Deadline, call, threads, [executor; 2]);
+    of.subject.means = Means::Limited;
+    judged(matrix.book, &of)
 }
 
-fn in_experiment(
-    matrix: &Matrix<'_>,
-    of: &Finding,
-    measured: &Measured,
-    baseline: &Executor,
-) -> Option<Pair> {
+fn in_experiment(matrix: &Matrix<'_>, of: &Finding, baseline: &Executor) -> Option<Pair> {
+    let measured = of.experiment.as_ref()?;
     let (experiment, points) = matrix.records.experiment(&measured.name)?;
     let row =
         |executor: &Executor| Some(Row::of(experiment, points.get(&measured.place.at(executor))?));
@@ -244,7 +222,7 @@ const AT_ONCE: &str = " Where a time has two modes and its ratio one, both sides
                        the same processes.";
 
 /// The rows at the head of the page, a table for each heading; empty where none was measured.
-pub(super) fn rungs(content: &Content<'_>) -> String {
+fn rungs(content: &Content<'_>) -> String {
     let mut text = String::new();
     for rungs in &content.pages.rungs {
         let mut table =
@@ -252,7 +230,8 @@ pub(super) fn rungs(content: &Content<'_>) -> String {
         let mut has_modes = false;
         for row in &rungs.rows {
             let Some((pair, best)) = fastest(content.matrix, row) else { continue };
-            has_modes |= pair.changes_at_once();
+            let of_sides = pair.subject.modes.or(pair.baseline.modes);
+            has_modes |= of_sides.is_some() && pair.ratio.modes.is_none();
             let other = best.filter(|best| row.baseline.as_ref() != Some(*best));
             let other = other.map_or_else(String::new, |best| format!(" {}", code(best.strategy)));
             let cells = [
@@ -272,25 +251,18 @@ pub(super) fn rungs(content: &Content<'_>) -> String {
 
 /// How far the times of calls in turns lie from those of the same cells, which are of another
 /// run; empty without such calls.
-pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
+fn between_runs(matrix: &Matrix<'_>) -> String {
     let Some(peers) = matrix.records.peers() else { return String::new() };
-    let mut sides: BTreeMap<CellKey, Vec<Estimate>> = BTreeMap::new();
+    let (mut ratios, mut outside) = (Vec::new(), 0);
     for (of, processes) in &peers.comparisons {
         let Some(judged) = compare::judge(processes, MARGIN) else { continue };
         for (side, time) in [(&of.subject, judged.subject), (&of.baseline, judged.baseline)] {
-            if side.means.is_contract() {
-                sides.entry(of.cell(side)).or_default().push(time);
-            }
+            let own = matrix.book.estimate(&of.cell(side), Metric::Call);
+            let Some(own) = own.filter(|_| side.means.is_contract()) else { continue };
+            let (low, high) = own.ends();
+            outside += usize::from(time.median < low || time.median > high);
+            ratios.push(time.median / own.median);
         }
-    }
-    let (mut ratios, mut outside) = (Vec::new(), 0);
-    for (cell, time) in
-        sides.iter().flat_map(|(cell, times)| times.iter().map(move |time| (cell, time)))
-    {
-        let Some(own) = matrix.book.estimate(cell, Metric::Call) else { continue };
-        let (low, high) = own.ends();
-        outside += usize::from(time.median < low || time.median > high);
-        ratios.push(time.median / own.median);
     }
     let Some(ratio) = median_of(&ratios) else { return String::new() };
     format!(
@@ -306,15 +278,10 @@ pub(super) fn between_runs(matrix: &Matrix<'_>) -> String {
 /// How far ratios in turns differ between builds whose functions lie in another order; empty
 /// without such builds.
 fn between_builds(peers: &Book, layouts: &[Book]) -> String {
-    let ratio = |book: &Book, of: &Match| {
-        let judged = compare::judge(book.comparisons.get(of)?, MARGIN)?;
-        Some(judged.ratio.median)
-    };
     let spread = |of: &Match| {
-        let all: Vec<f64> =
-            std::iter::once(peers).chain(layouts).filter_map(|book| ratio(book, of)).collect();
-        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = all.iter().copied().fold(0.0, f64::max);
+        let all = std::iter::once(peers).chain(layouts).filter_map(|book| judged(book, of));
+        let all: Vec<f64> = all.map(|judged| judged.ratio.median).collect();
+        let (least, most) = units::range(all.iter().copied())?;
         (all.len() > layouts.len()).then_some(most / least)
     };
     let spreads: Vec<f64> = peers.comparisons.keys().filter_map(spread).collect();

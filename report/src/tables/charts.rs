@@ -52,7 +52,6 @@ pub(crate) struct ChartWork {
     pub(crate) guest: String,
 }
 
-/// An executor with what it is called.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {

@@ -1,7 +1,7 @@
 //! Compilation, load and a number of calls: which engine is done first.
 
 use super::super::lines::{Crossing, DASHES, LINES, Lines, Series};
-use super::{Fill, Form, Frame, Matrix, Pick, Work};
+use super::{Fill, Frame, Matrix, Pick, Work};
 use crate::markdown::{code, markdown};
 use crate::tables::charts::{BreakEven, Named};
 use crate::units;
@@ -72,7 +72,7 @@ pub(super) fn pick(matrix: &Matrix<'_>, chart: &BreakEven) -> Pick {
         series: series.collect(),
         crossings: winners.iter().skip(1).map(crossing).collect(),
     };
-    Some((finding(chart, &winners)?, Form::Lines(lines)))
+    Some((finding(chart, &winners)?, Box::new(lines)))
 }
 
 /// Which engine is done first from how many calls on, from one call to the most.

@@ -1,7 +1,7 @@
 //! Execution relative to native code, suite by suite.
 
 use super::super::heat::{Heat, Row};
-use super::{Fill, Form, Frame, Matrix, Pick, Work, baseline, short, used};
+use super::{Fill, Frame, Matrix, Pick, Work, baseline, short, used};
 use crate::markdown::code;
 use crate::tables::charts::{Charts, Suite, Suites};
 use crate::units::{self, MARK};
@@ -31,7 +31,6 @@ pub(crate) struct Overall {
 }
 
 impl Overall {
-    /// The mean of an engine.
     pub(crate) fn get(&self, engine: &str) -> Option<&Estimate> {
         self.engines.iter().find(|(own, _)| own == engine).map(|(_, mean)| mean)
     }
@@ -63,7 +62,7 @@ pub(super) fn pick(matrix: &Matrix<'_>, charts: &Charts, chart: &Suites) -> Pick
         columns: columns.iter().map(heading).collect(),
         rows,
     };
-    Some((finding, Form::Heat(heat)))
+    Some((finding, Box::new(heat)))
 }
 
 /// How many times slower than native code each engine executes, over the suites of the chart that
@@ -139,8 +138,7 @@ fn finding(matrix: &Matrix<'_>, rows: &[Row]) -> Option<String> {
     let best = |wanted: Execution| {
         let row = rows.iter().find(|row| matrix.execution(&row.label) == Some(wanted))?;
         let own = || row.cells.iter().flatten();
-        let low = own().map(|value| value.median).fold(f64::INFINITY, f64::min);
-        let high = own().map(|value| value.median).fold(0.0, f64::max);
+        let (low, high) = units::range(own().map(|value| value.median))?;
         let mark = if own().any(|value| value.marked) { MARK } else { "" };
         let (low, high, engine) = (short(low), short(high), code(&row.label));
         Some(format!("{low} to {high}{mark} times as long as native code with {engine}"))

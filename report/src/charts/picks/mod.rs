@@ -1,13 +1,10 @@
 //! The content of each chart, and the sentence about it.
 
 mod break_even;
-mod engines;
+mod calls;
 mod execution;
 mod experiment;
-mod ladder;
-mod over;
 mod then_and_now;
-mod threads;
 
 pub(crate) use execution::{Overall, overall};
 
@@ -23,30 +20,27 @@ use anyhow::Result;
 use touchstone_record::{Estimate, Executor, Metric};
 
 /// The sentence and the chart; `None` where nothing was timed.
-pub(super) type Pick = Option<(String, Form)>;
+pub(super) type Pick = Option<(String, Box<dyn Form>)>;
 
 /// The name of a chart, the part of a detailed page that it stands in, and its content.
 pub(super) type Drawing = (String, Option<Part>, Pick);
 
-/// The axis of most charts.
 const CLEAN_CALL: &str = "Time of one call on a clean instance, median, 1 thread; logarithmic axis";
 
 pub(super) fn all(matrix: &Matrix<'_>, charts: &Charts, tables: &[Layout]) -> Result<Vec<Drawing>> {
     let of_summary = |name: &str, pick: Pick| (name.to_owned(), None, pick);
-    let ladder = charts.ladder.as_ref().and_then(|own| ladder::pick(matrix, charts, own));
-    let engines = charts.engines.as_ref().and_then(|own| engines::pick(matrix, charts, own));
-    let threads = charts.threads.as_ref().and_then(|own| threads::pick(matrix, charts, own));
-    let execution = charts.execution.as_ref().and_then(|own| execution::pick(matrix, charts, own));
-    let even = charts.break_even.as_ref().and_then(|own| break_even::pick(matrix, own));
-    let mut all = vec![
-        of_summary("ladder", ladder),
-        of_summary("engines", engines),
-        of_summary("threads", threads),
-    ];
+    let Charts { ladder, engines, threads, execution, break_even, .. } = charts;
+    let ladder = ladder.as_ref().and_then(|own| calls::ladder(matrix, charts, own));
+    let engines = engines.as_ref().and_then(|own| calls::engines(matrix, charts, own));
+    let threads = threads.as_ref().and_then(|own| calls::threads(matrix, charts, own));
+    let execution = execution.as_ref().and_then(|own| execution::pick(matrix, charts, own));
+    let even = break_even.as_ref().and_then(|own| break_even::pick(matrix, own));
+    let calls = [("ladder", ladder), ("engines", engines), ("threads", threads)];
+    let mut all = Vec::from(calls.map(|(name, pick)| of_summary(name, pick)));
     for own in &matrix.records.experiments {
         if let Some(chart) = &own.chart {
             let part = (!chart.summary).then(|| Part::Experiment(own.name.clone()));
-            all.push((own.name.clone(), part, experiment::pick(matrix, charts, own, chart)));
+            all.push((own.name.clone(), part, experiment::pick(matrix, charts, own)));
         }
     }
     all.extend([of_summary("execution", execution), of_summary("break_even", even)]);

@@ -1,9 +1,9 @@
 //! Published values beside ours, in the form in which they were published: horizontal bars from
 //! zero, a group for each function. Each side has its own axis, because the machines differ.
 
-use super::super::axis::Spread;
 use super::super::bars::{Bars, Group, Row};
-use super::{Fill, Form, Frame, Matrix, Pick, Work, times};
+use super::super::frame::Spread;
+use super::{Fill, Frame, Matrix, Pick, Work, times};
 use crate::markdown::{code, markdown};
 use crate::tables::charts::{Charts, ThenAndNow};
 use crate::tables::{self, Column, Layout};
@@ -85,7 +85,7 @@ pub(super) fn pick(
         ],
         groups: functions.chunk_by(|a, b| a.of.guest == b.of.guest).map(group).collect(),
     };
-    Ok(Some((finding, Form::Bars(bars))))
+    Ok(Some((finding, Box::new(bars))))
 }
 
 /// How many times slower the first compared column is than the second, then and now, for the
