@@ -70,10 +70,14 @@ pub fn name(text: &str) -> String {
     harmless(&abridged(text, NAME))
 }
 
-/// A regular noun as it stands behind a count: `1 page`, `2 pages`.
+/// A regular noun as it stands behind a count: `1 page`, `2 pages`, `2 processes`.
 pub fn plural(noun: &str, count: impl TryInto<u64>) -> String {
-    let is_one = matches!(count.try_into(), Ok(1));
-    format!("{noun}{}", if is_one { "" } else { "s" })
+    let end = match count.try_into() {
+        Ok(1) => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{noun}{end}")
 }
 
 /// Longest name that others are compared with, bytes.
@@ -131,6 +135,13 @@ mod tests {
             assert_eq!(harmless(plain), plain);
         }
         assert_eq!(line("a\r\n\tb\0"), "a   b\\u{0}");
+    }
+
+    #[test]
+    fn nouns_stand_behind_counts_as_they_are_spelled() {
+        let spelled = [("page", 1), ("page", 0), ("process", 1), ("process", 3)];
+        let words = spelled.map(|(noun, count)| plural(noun, count as u64));
+        assert_eq!(words, ["page", "pages", "process", "processes"]);
     }
 
     #[test]
