@@ -76,7 +76,7 @@ impl Used {
 
     fn writable(&mut self, range: std::ops::Range<usize>, size: usize) -> &mut [u8] {
         match self {
-            Self::Own(memory) => memory.writable(range),
+            Self::Own(memory) => writable(&mut memory.bytes_mut()[range]),
             Self::Leased(_) => writable(&mut self.bytes(size)[range]),
         }
     }
