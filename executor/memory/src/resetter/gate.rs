@@ -156,10 +156,7 @@ impl Gate {
         }
         // After the last access to the memory: those may fault as well. Of a call that writes more
         // than is kept, the log does not tell enough.
-        self.mark = match is_full {
-            true => Mark::counted(),
-            false => Mark::now(),
-        };
+        self.mark = if is_full { Mark::counted() } else { Mark::now() };
         if is_full {
             fault_log::is_unneeded();
         }

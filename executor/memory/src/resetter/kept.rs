@@ -95,9 +95,9 @@ impl<'a> Used<'a> {
     pub(super) fn restore(&mut self, page: usize) -> (Verdict, bool, bool) {
         let ages = &mut self.kept.ages;
         let changed = self.memory.restore(self.kept.compare, self.image, page);
-        let before = ages.new_pages();
+        let before = ages.new_pages;
         let verdict = ages.seen(page, changed);
-        (verdict, changed, ages.new_pages() > before)
+        (verdict, changed, ages.new_pages > before)
     }
 
     /// Restores the pages of a range of bytes that the kernel says were written, up to the limit,

@@ -81,13 +81,13 @@ impl Tracking {
             return self.reset_open(used);
         }
         self.restore_listed(used, None)?;
-        if used.kept.ages.new_pages() > 0 { self.note_signals(used) } else { Ok(()) }
+        if used.kept.ages.new_pages > 0 { self.note_signals(used) } else { Ok(()) }
     }
 
     /// Opens the memory if signals keep coming: page faults cost less.
     #[cold]
     fn note_signals(&mut self, used: &mut Used<'_>) -> Result<()> {
-        let ends = self.watch.signalled(used.kept.ages.now());
+        let ends = self.watch.signalled(used.kept.ages.now);
         if ends && pagemap_scan_available() { self.open_all(used) } else { Ok(()) }
     }
 
@@ -107,7 +107,7 @@ impl Tracking {
             let is_light =
                 seen.new == 0 && seen.dirty * 2 <= used.kept.limit && !mappings::are_many();
             let is_large = tracked.pages.listed() == tracked.pages.keeps();
-            if self.watch.not_watched(is_light, is_large, used.kept.ages.now()) {
+            if self.watch.not_watched(is_light, is_large, used.kept.ages.now) {
                 self.start_over(used)?;
             }
         }
@@ -151,7 +151,7 @@ impl Tracking {
             // While the process has too many mappings, it keeps only as many as it may.
             self.open_all(used)?;
         }
-        let rested = used.kept.ages.now().wrapping_sub(self.rest_until) < u32::MAX / 2;
+        let rested = used.kept.ages.now.wrapping_sub(self.rest_until) < u32::MAX / 2;
         if !self.resting.is_empty() && rested {
             return self.drop_resting(used);
         }
@@ -206,7 +206,7 @@ impl Tracking {
 
     /// Keeps the pages that rest resident for a while, unless they are more than so many.
     fn rest(&mut self, used: &mut Used<'_>, most: usize) -> Result<()> {
-        self.rest_until = used.kept.ages.now().wrapping_add(REST);
+        self.rest_until = used.kept.ages.now.wrapping_add(REST);
         if self.resting.len() > most { self.drop_resting(used) } else { Ok(()) }
     }
 
@@ -236,7 +236,7 @@ impl Tracking {
     pub(super) fn start_over(&mut self, used: &mut Used<'_>) -> Result<()> {
         self.open.drop_all(used)?;
         self.resting.clear();
-        self.watch.begin(used.kept.ages.now());
+        self.watch.begin(used.kept.ages.now);
         if let Some(tracked) = &self.tracked {
             used.memory.watch(&(0..used.size))?;
             tracked.pages.start_over();
