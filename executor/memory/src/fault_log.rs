@@ -188,11 +188,9 @@ impl Log {
             let place = &raw const attributes;
             libc::syscall(libc::SYS_perf_event_open, place, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)
         };
-        if event < 0 {
-            return None;
-        }
+        let event = i32::try_from(event).ok().filter(|event| *event >= 0)?;
         // SAFETY: the kernel has just opened it, for us alone.
-        let event = unsafe { OwnedFd::from_raw_fd(i32::try_from(event).ok()?) };
+        let event = unsafe { OwnedFd::from_raw_fd(event) };
         let (any, length) = (std::ptr::null_mut(), (1 + RING) * host_page());
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
