@@ -26,9 +26,8 @@ impl Tracked {
     /// pages stay open; `None` when too many memories are tracked already or the
     /// handler cannot be installed. The caller has made the range read-only.
     ///
-    /// `start` and `length` must be multiples of the host's page, and the range
-    /// must stay the caller's own until the result is dropped: the handler
-    /// changes the protection of its pages.
+    /// `start` and `length` must be multiples of the host's page, and the range must stay the
+    /// caller's own until the result is dropped: the handler changes the protection of its pages.
     ///
     /// Not in a `Box`: whoever moves one says that no other pointer to its content
     /// is used any more, and the registry has one.
@@ -67,8 +66,7 @@ impl Protection for Tracked {
 
     fn populate(&self, page: u32, count: u32) {
         let length = count as usize * host_page();
-        // SAFETY: the range is the memory's own and writable by now; its content stays
-        // the same.
+        // SAFETY: the range is the memory's own and writable by now; its content stays the same.
         let _ =
             unsafe { rustix::mm::madvise(self.address(page), length, Advice::LinuxPopulateWrite) };
     }
@@ -84,10 +82,9 @@ impl Drop for Tracked {
 /// the kernel did it, so that the access, made again, succeeds; `None` if it is in no tracked
 /// memory.
 ///
-/// Called by the handler, for writes alone: in a tracked memory nothing else is refused
-/// that opening the page allows. A place of the registry that another thread changes at
-/// this moment is passed over, rightly: it is not that of a memory which this thread
-/// writes.
+/// Called by the handler, for writes alone: in a tracked memory nothing else is refused that
+/// opening the page allows. A place of the registry that another thread changes at this moment is
+/// passed over, rightly: it is not that of a memory which this thread writes.
 pub(super) fn open_page_at(address: usize) -> Option<bool> {
     let memory = REGISTRY.find(address)?;
     #[cfg(test)]

@@ -22,9 +22,8 @@ const BROKEN: Error = Error::Misuse("use of a memory that could not be reset bef
 /// After a reset that failed or was interrupted by a panic, the content of the memory is unknown,
 /// and every later reset fails.
 ///
-/// At most the limit's bytes of the memory stay resident after a reset, as much
-/// again of what it had grown by or what rests, beside what its image shares with
-/// all others.
+/// At most the limit's bytes of the memory stay resident after a reset, as much again of what it
+/// had grown by or what rests, beside what its image shares with all others.
 pub struct Resetter {
     template: MemoryTemplate,
     base: *mut u8,
