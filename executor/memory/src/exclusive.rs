@@ -52,7 +52,7 @@ impl Exclusive<'_> {
         let at = page * host_page();
         assert!(at < self.open, "a page behind the end of a memory");
         #[cfg(test)]
-        super::way_back_tests::work(|work| work.compared += 1);
+        crate::tests::way_back_tests::work(|work| work.compared += 1);
         // SAFETY: as in `bytes`. What is open ends with a page.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(at), host_page()) }
     }
@@ -61,7 +61,7 @@ impl Exclusive<'_> {
     fn place(&self, range: &Range<usize>) -> (*mut c_void, usize) {
         assert!(range.start <= range.end && range.end <= self.mapped, "a range outside a memory");
         #[cfg(test)]
-        super::way_back_tests::work(|work| work.calls += 1);
+        crate::tests::way_back_tests::work(|work| work.calls += 1);
         (self.base.wrapping_add(range.start).cast(), range.len())
     }
 

@@ -510,7 +510,7 @@ pub(super) mod tests {
     #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
     fn a_refusal_is_that_of_one_process() {
         let name = "fault_log::tests::a_refusal_is_that_of_one_process";
-        if !is_granted() || super::super::test_support::passes(name) {
+        if !is_granted() || crate::tests::test_support::passes(name) {
             return;
         }
         let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -541,7 +541,7 @@ pub(super) mod tests {
     #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
     fn a_thread_that_ends_leaves_no_mapping() {
         let name = "fault_log::tests::a_thread_that_ends_leaves_no_mapping";
-        if !is_granted() || super::super::test_support::passes(name) {
+        if !is_granted() || crate::tests::test_support::passes(name) {
             return;
         }
         let logs = || {

@@ -288,9 +288,10 @@ impl Drop for UsedOn {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        InitialContent, Memory, MemoryTemplate, ResetMethod, pagemap_scan_available, test_support,
+        InitialContent, Memory, MemoryTemplate, ResetMethod, pagemap_scan_available,
     };
     use super::*;
+    use crate::tests::test_support;
     use std::io::Read;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::OpenOptionsExt;

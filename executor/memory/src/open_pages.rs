@@ -431,7 +431,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs processes")]
     fn mappings_are_counted_and_few_are_taken_where_they_are_scarce() {
-        use super::super::test_support::passes;
+        use crate::tests::test_support::passes;
         if passes(
             "open_pages::tests::\
              mappings_are_counted_and_few_are_taken_where_they_are_scarce",

@@ -142,7 +142,7 @@ fn ask(start: u64, end: u64, regions: &mut [Region]) -> io::Result<(usize, u64)>
     let mut arguments = written(start, end, regions);
     let file = page_map()?;
     #[cfg(test)]
-    super::way_back_tests::work(|work| work.scans += 1);
+    crate::tests::way_back_tests::work(|work| work.scans += 1);
     // SAFETY: the kernel reads and writes `arguments`, and writes at most
     // `vec_len` entries to `vec`; both are ours and live across the call.
     let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };

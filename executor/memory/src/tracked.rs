@@ -56,7 +56,7 @@ impl Protection for Tracked {
     fn open(&self, page: u32, count: u32) -> bool {
         let flags = MprotectFlags::READ | MprotectFlags::WRITE;
         #[cfg(test)]
-        super::way_back_tests::work(|work| work.calls += 1);
+        crate::tests::way_back_tests::work(|work| work.calls += 1);
         // SAFETY: `new`'s caller has the range for itself and expects its pages to
         // be opened; they lie inside it.
         unsafe {
@@ -88,7 +88,7 @@ impl Drop for Tracked {
 pub(super) fn open_page_at(address: usize) -> Option<bool> {
     let memory = REGISTRY.find(address)?;
     #[cfg(test)]
-    super::way_back_tests::work(|work| work.signals += 1);
+    crate::tests::way_back_tests::work(|work| work.signals += 1);
     // SAFETY: what is in the registry takes itself out when it is dropped. That does
     // not happen now: this thread is in the middle of a write to the memory, so
     // whoever has it, and its `Tracked`, waits for this write. All that changes in

@@ -22,7 +22,7 @@ fn template(reset: ResetMethod) -> MemoryTemplate {
 }
 
 fn name(test: &str) -> String {
-    format!("defect_tests::{test}")
+    format!("tests::defect_tests::{test}")
 }
 
 /// Bytes of this process that are resident, of shared files included.
