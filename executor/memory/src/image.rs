@@ -56,16 +56,10 @@ impl InitialContent {
     /// does not. Zeros count as data.
     #[must_use]
     pub fn scattered(places: impl IntoIterator<Item = Range<usize>>) -> Option<String> {
-        let places: Vec<_> = places.into_iter().filter(|place| !place.is_empty()).collect();
-        let first = places.iter().map(|place| place.start).min().unwrap_or(0);
-        let end = places.iter().map(|place| place.end).max().unwrap_or(0);
-        // The gaps that are mapped are no larger.
-        if end - first <= GAPS {
-            return None;
-        }
         let page = host_page();
+        let places = places.into_iter().filter(|place| !place.is_empty());
         let mut pages: Vec<_> =
-            places.iter().map(|place| place.start / page..place.end.div_ceil(page)).collect();
+            places.map(|place| place.start / page..place.end.div_ceil(page)).collect();
         pages.sort_unstable_by_key(|pages| pages.start);
         parts_of(&pages).err()
     }
