@@ -40,10 +40,10 @@ pub(super) struct Ages {
     /// hence padded. A block is made when one of its pages is kept: most memories are large and
     /// keep few.
     pages: Vec<Option<Box<Padded<[u16; BLOCK]>>>>,
-    /// Resets so far.
-    now: u32,
+    /// Resets so far; the number wraps.
+    pub(super) now: u32,
     /// Pages that this reset found and the last one had not kept.
-    new: usize,
+    pub(super) new_pages: usize,
 }
 
 /// The fate of a page.
@@ -58,7 +58,7 @@ impl Ages {
     #[inline]
     pub(super) fn next(&mut self, pages: usize) {
         self.now = self.now.wrapping_add(1);
-        self.new = 0;
+        self.new_pages = 0;
         self.grow(pages);
     }
 
@@ -78,7 +78,7 @@ impl Ages {
         let Some(block) = self.pages.get_mut(page / BLOCK) else { return Verdict::LetGo };
         let entry = &mut block.get_or_insert_with(none_kept)[page % BLOCK];
         if *entry & AGE == 0 || *entry >= LEFT {
-            self.new += 1;
+            self.new_pages += 1;
             *entry = returned(*entry, now, changed) << TRUST;
         }
         let (trust, age) = (*entry >> TRUST, *entry & AGE);
@@ -129,16 +129,6 @@ impl Ages {
             entries.for_each(|entry| *entry &= !(LEFT | AGE));
             *block = block.take().filter(|ages| ages.iter().any(|entry| *entry > 0));
         }
-    }
-
-    /// Pages that the reset that is on its way has found and the last one had not kept.
-    pub(super) fn new_pages(&self) -> usize {
-        self.new
-    }
-
-    /// Resets so far; the number wraps.
-    pub(super) fn now(&self) -> u32 {
-        self.now
     }
 }
 
@@ -253,7 +243,7 @@ mod tests {
             let left: Vec<_> = kept
                 .extract_if(.., |one| ages.seen(*one, *one == page) == Verdict::LetGo)
                 .collect();
-            assert_eq!(ages.new_pages(), 1);
+            assert_eq!(ages.new_pages, 1);
             left.iter().for_each(|page| ages.leave(*page));
             assert!(kept.len() <= usize::from(KEPT_FOR));
             assert_eq!(ages.kept(), kept.len());
@@ -267,7 +257,7 @@ mod tests {
         let see = |ages: &mut Ages| {
             ages.next(3 * BLOCK);
             pages.iter().for_each(|page| assert_eq!(ages.seen(*page, true), Verdict::Keep));
-            ages.new_pages()
+            ages.new_pages
         };
         assert_eq!([see(&mut ages), see(&mut ages)], [4, 0]);
         assert!(pages.iter().all(|page| ages.is_changed(*page)));

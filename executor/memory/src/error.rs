@@ -8,11 +8,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// No memory can have this content or region.
-    #[error("{reason}")]
-    Unsuitable {
-        /// The limit that is exceeded.
-        reason: String,
-    },
+    #[error("{0}")]
+    Unsuitable(String),
     /// A segment reaches beyond the end of the memory.
     #[error("a segment of {length} bytes at {offset} does not fit into a memory of {size} bytes")]
     OutOfBounds {

@@ -1,7 +1,6 @@
 //! The proof that nobody else uses a memory, and what may be done to its pages with it.
 
 use super::compare::Compare;
-use super::image::CleanPage;
 use super::{Image, host_page};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
@@ -9,7 +8,7 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, MsyncFlags, ProtFlags};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 
 /// A memory that nobody else uses for `'a`: no guest runs on it, and no reference into it is alive.
 ///
@@ -53,7 +52,7 @@ impl Exclusive<'_> {
         let at = page * host_page();
         assert!(at < self.open, "a page behind the end of a memory");
         #[cfg(test)]
-        super::way_back_tests::work(|work| work.compared += 1);
+        crate::tests::way_back_tests::work(|work| work.compared += 1);
         // SAFETY: as in `bytes`. What is open ends with a page.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(at), host_page()) }
     }
@@ -62,7 +61,7 @@ impl Exclusive<'_> {
     fn place(&self, range: &Range<usize>) -> (*mut c_void, usize) {
         assert!(range.start <= range.end && range.end <= self.mapped, "a range outside a memory");
         #[cfg(test)]
-        super::way_back_tests::work(|work| work.calls += 1);
+        crate::tests::way_back_tests::work(|work| work.calls += 1);
         (self.base.wrapping_add(range.start).cast(), range.len())
     }
 
@@ -71,7 +70,7 @@ impl Exclusive<'_> {
     pub(super) fn restore(&mut self, compare: Compare, image: Option<&Image>, page: usize) -> bool {
         let used = self.page(page);
         match image.and_then(|image| image.page(page)) {
-            Some(CleanPage { bytes, data }) => {
+            Some((bytes, data)) => {
                 let (rest, after) = used.split_at_mut(data.end);
                 let (before, written) = rest.split_at_mut(data.start);
                 // Each must be done, whatever the others say.
@@ -93,7 +92,7 @@ impl Exclusive<'_> {
     pub(super) fn map(
         &mut self,
         range: &Range<usize>,
-        file: &OwnedFd,
+        file: impl AsFd,
         protection: ProtFlags,
         flags: MapFlags,
         offset: usize,

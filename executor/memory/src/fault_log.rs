@@ -188,11 +188,9 @@ impl Log {
             let place = &raw const attributes;
             libc::syscall(libc::SYS_perf_event_open, place, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)
         };
-        if event < 0 {
-            return None;
-        }
+        let event = i32::try_from(event).ok().filter(|event| *event >= 0)?;
         // SAFETY: the kernel has just opened it, for us alone.
-        let event = unsafe { OwnedFd::from_raw_fd(i32::try_from(event).ok()?) };
+        let event = unsafe { OwnedFd::from_raw_fd(event) };
         let (any, length) = (std::ptr::null_mut(), (1 + RING) * host_page());
         let rights = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
@@ -512,7 +510,7 @@ pub(super) mod tests {
     #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
     fn a_refusal_is_that_of_one_process() {
         let name = "fault_log::tests::a_refusal_is_that_of_one_process";
-        if !is_granted() || super::super::test_support::passes(name) {
+        if !is_granted() || crate::tests::test_support::passes(name) {
             return;
         }
         let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -543,7 +541,7 @@ pub(super) mod tests {
     #[cfg_attr(miri, ignore = "needs perf_event_open and processes")]
     fn a_thread_that_ends_leaves_no_mapping() {
         let name = "fault_log::tests::a_thread_that_ends_leaves_no_mapping";
-        if !is_granted() || super::super::test_support::passes(name) {
+        if !is_granted() || crate::tests::test_support::passes(name) {
             return;
         }
         let logs = || {

@@ -32,7 +32,6 @@
 
 use super::{Mapping, ResetterMut, fault_log, host_page, process};
 use std::cell::Cell;
-use std::mem::MaybeUninit;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -78,16 +77,12 @@ pub(super) fn count() -> Option<u64> {
 /// The page faults of the calling thread as the kernel counts them (`getrusage(2)`).
 #[inline]
 pub(crate) fn said() -> Option<u64> {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel writes one `rusage` to the place, which is of that size and valid as zeros
-    // already.
-    let usage = unsafe {
-        match libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) {
-            0 => usage.assume_init(),
-            _ => return None,
-        }
+    // SAFETY: a `rusage` of zeros is a valid one, and the kernel writes one to the place.
+    let (failed, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage), usage)
     };
-    u64::try_from(usage.ru_minflt + usage.ru_majflt).ok()
+    u64::try_from(usage.ru_minflt + usage.ru_majflt).ok().filter(|_| failed == 0)
 }
 
 /// The way in which a thread's faults are known.
@@ -112,18 +107,19 @@ pub(super) struct Mark {
 impl Mark {
     /// Those of the calling thread so far; `None` where the kernel does not say.
     pub(super) fn now() -> Option<Self> {
-        let (process, thread) = (process::number()?, thread());
-        let faults = match fault_log::position() {
-            Some(position) => Faults::Logged(position),
-            None => Faults::Counted(count()?),
-        };
-        Some(Self { process, thread, told: TOLD.get(), faults })
+        match fault_log::position() {
+            Some(position) => Self::with(Faults::Logged(position)),
+            None => Self::counted(),
+        }
     }
 
     /// As [`now`](Self::now), by their number alone, also where the kernel keeps a log.
     pub(super) fn counted() -> Option<Self> {
-        let (process, thread) = (process::number()?, thread());
-        Some(Self { process, thread, told: TOLD.get(), faults: Faults::Counted(count()?) })
+        Self::with(Faults::Counted(count()?))
+    }
+
+    fn with(faults: Faults) -> Option<Self> {
+        Some(Self { process: process::number()?, thread: thread(), told: TOLD.get(), faults })
     }
 
     /// The same from now on by the log, for a mark that holds; `None` where the kernel keeps none.
@@ -292,9 +288,10 @@ impl Drop for UsedOn {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        InitialContent, Memory, MemoryTemplate, ResetMethod, pagemap_scan_available, test_support,
+        InitialContent, Memory, MemoryTemplate, ResetMethod, pagemap_scan_available,
     };
     use super::*;
+    use crate::tests::test_support;
     use std::io::Read;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::OpenOptionsExt;

@@ -7,8 +7,9 @@ use super::host_page;
 use crate::error::{Error, Result};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
+use std::fs::File;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 
 /// Images with data up to this size, bytes, are brought into memory when they are made.
 const POPULATED: usize = 64 << 20;
@@ -55,17 +56,10 @@ impl InitialContent {
     /// does not. Zeros count as data.
     #[must_use]
     pub fn scattered(places: impl IntoIterator<Item = Range<usize>>) -> Option<String> {
-        let places: Vec<_> = places.into_iter().filter(|place| !place.is_empty()).collect();
-        let reach = places
-            .iter()
-            .fold((usize::MAX, 0), |(from, to), place| (from.min(place.start), to.max(place.end)));
-        // The gaps that are mapped are no larger.
-        if reach.1.saturating_sub(reach.0) <= GAPS {
-            return None;
-        }
         let page = host_page();
+        let places = places.into_iter().filter(|place| !place.is_empty());
         let mut pages: Vec<_> =
-            places.iter().map(|place| place.start / page..place.end.div_ceil(page)).collect();
+            places.map(|place| place.start / page..place.end.div_ceil(page)).collect();
         pages.sort_unstable_by_key(|pages| pages.start);
         parts_of(&pages).err()
     }
@@ -167,7 +161,7 @@ struct Touched {
 #[derive(Debug)]
 pub struct Image {
     /// As long as the content, with holes.
-    file: OwnedFd,
+    file: File,
     /// In ascending order, with gaps between them.
     parts: Vec<Part>,
     /// The first page behind the last of them.
@@ -184,14 +178,6 @@ struct Part {
     _held: HeldMappings,
 }
 
-/// The clean content of a page.
-#[derive(Debug, Clone)]
-pub(super) struct CleanPage<'a> {
-    pub(super) bytes: &'a [u8],
-    /// Where in it the data lies, on the borders of blocks to compare: all around is zero.
-    pub(super) data: Range<usize>,
-}
-
 // SAFETY: the mapping behind `bytes` is read-only, private to this value and
 // unmapped only when it is dropped; the file is sealed against writing.
 unsafe impl Send for Part {}
@@ -200,12 +186,7 @@ unsafe impl Sync for Part {}
 
 impl Part {
     /// Maps pages of a file that can neither shrink nor be written.
-    fn new(
-        file: &OwnedFd,
-        touched: &[Touched],
-        pages: Range<usize>,
-        flags: MapFlags,
-    ) -> Result<Self> {
+    fn new(file: &File, touched: &[Touched], pages: Range<usize>, flags: MapFlags) -> Result<Self> {
         let (start, length) = (pages.start * host_page(), pages.len() * host_page());
         let held = HeldMappings::new(1)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
@@ -246,35 +227,27 @@ impl Image {
     /// so many places far apart that memories would need too many mappings.
     pub fn new(content: &InitialContent) -> Result<Option<Self>> {
         let touched = content.touched();
-        let parts = parts_of(&pages(&touched)).map_err(|reason| Error::Unsuitable { reason })?;
+        let parts = parts_of(&pages(&touched)).map_err(Error::Unsuitable)?;
         let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
-        let file = rustix::fs::memfd_create(
-            "touchstone-image",
-            MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
-        )
-        .map_err(Error::system("cannot make a file in memory for the image"))?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("touchstone-image", flags)
+            .map_err(Error::system("cannot make a file in memory for the image"))?;
+        let file = File::from(file);
         // Sparse: a segment at the end of a large memory must not cost all of it.
-        rustix::fs::ftruncate(&file, (end * host_page()) as u64)
+        file.set_len((end * host_page()) as u64)
             .map_err(Error::system("cannot size the memory image"))?;
         for (offset, part) in &content.parts {
             let written_to = *offset / host_page()..(offset + part.len()).div_ceil(host_page());
             // Zeros in a hole need not be there.
-            if !parts.iter().any(|part| part.start < written_to.end && written_to.start < part.end)
-            {
-                continue;
-            }
-            let mut written = 0;
-            while written < part.len() {
-                written += rustix::io::pwrite(&file, &part[written..], (offset + written) as u64)
+            if parts.iter().any(|part| part.start < written_to.end && written_to.start < part.end) {
+                file.write_all_at(part, *offset as u64)
                     .map_err(Error::system("cannot write the memory image"))?;
             }
         }
         // Mapped privately by many: a write through the file would show in all.
-        rustix::fs::fcntl_add_seals(
-            &file,
-            SealFlags::SEAL | SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK,
-        )
-        .map_err(Error::system("cannot seal the memory image"))?;
+        let seals = SealFlags::SEAL | SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK;
+        rustix::fs::fcntl_add_seals(&file, seals)
+            .map_err(Error::system("cannot seal the memory image"))?;
         // Populated: the comparing resets read it without faults.
         let all: usize = parts.iter().map(|part| part.len() * host_page()).sum();
         let populate = if all <= POPULATED { MapFlags::POPULATE } else { MapFlags::empty() };
@@ -293,9 +266,10 @@ impl Image {
     }
 
     /// The clean content of a page of the host; `None` where it is all zero and not
-    /// mapped from the image.
+    /// mapped from the image. With it the place of the data, on the borders of blocks to compare:
+    /// all around is zero.
     #[inline]
-    pub(super) fn page(&self, page: usize) -> Option<CleanPage<'_>> {
+    pub(super) fn page(&self, page: usize) -> Option<(&[u8], Range<usize>)> {
         if page >= self.end {
             return None;
         }
@@ -306,8 +280,7 @@ impl Image {
         // readable, lives as long as `self` and is never written.
         let bytes =
             unsafe { std::slice::from_raw_parts(part.bytes.add(index * host_page()), host_page()) };
-        let data = usize::from(data.start) * BLOCK..usize::from(data.end) * BLOCK;
-        Some(CleanPage { bytes, data })
+        Some((bytes, usize::from(data.start) * BLOCK..usize::from(data.end) * BLOCK))
     }
 
     /// The pages that are mapped from the image, as runs in ascending order.
@@ -356,8 +329,7 @@ fn parts_of(pages: &[Range<usize>]) -> Result<Vec<Range<usize>>, String> {
     Ok(parts)
 }
 
-/// Runs of pages in ascending order of their starts, those not further apart than
-/// `gap` made one.
+/// Runs of pages in ascending order of their starts, those not further apart than `gap` made one.
 fn joined(runs: &[Range<usize>], gap: usize) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
     for run in runs {
@@ -463,7 +435,7 @@ mod tests {
             let clean = image.page(page);
             let is_inside = image.parts().any(|part| part.contains(&page));
             assert_eq!(clean.is_some(), is_inside, "page {page}");
-            let first = clean.map_or(0, |clean| clean.bytes[0]);
+            let first = clean.map_or(0, |(bytes, _)| bytes[0]);
             assert_eq!(first == 1, [1, 2, 900, 5000].contains(&page), "page {page}");
         }
     }
@@ -479,12 +451,12 @@ mod tests {
         ];
         let content = InitialContent { size: 9 * page, parts };
         let image = Image::new(&content).unwrap().unwrap();
-        let data = |page: usize| image.page(page).unwrap().data;
+        let data = |page: usize| image.page(page).unwrap().1;
         assert_eq!(data(1), 2 * BLOCK..6 * BLOCK);
         assert_eq!(data(2), page - BLOCK..page);
         assert_eq!((data(3).len(), data(4)), (0, 0..page));
         for index in image.parts().flatten() {
-            let CleanPage { bytes, data } = image.page(index).unwrap();
+            let (bytes, data) = image.page(index).unwrap();
             assert!(bytes[..data.start].iter().chain(&bytes[data.end..]).all(|byte| *byte == 0));
         }
     }

@@ -16,14 +16,9 @@ use std::sync::OnceLock;
 /// Keys that this process takes at most. It leaves the others to other users.
 pub(super) const MOST: usize = 4;
 
-/// The key of pages that have no other one.
-const NO_KEY: u32 = 0;
-
 /// The keys that the kernel gave to this process.
-#[derive(Debug, Clone, Copy, Default)]
 struct Keys {
-    numbers: [u32; MOST],
-    count: usize,
+    numbers: Vec<u32>,
     /// The bits of the register that deny the use of the keys from a place on.
     denied: [u32; MOST + 1],
 }
@@ -32,17 +27,12 @@ struct Keys {
 fn keys() -> &'static Keys {
     static KEYS: OnceLock<Keys> = OnceLock::new();
     KEYS.get_or_init(|| {
-        let mut keys = Keys::default();
-        while keys.count < MOST
-            && let Some(number) = take_key()
-        {
-            keys.numbers[keys.count] = number;
-            keys.count += 1;
+        let numbers: Vec<u32> = std::iter::from_fn(take_key).take(MOST).collect();
+        let mut denied = [0; MOST + 1];
+        for (place, number) in numbers.iter().enumerate().rev() {
+            denied[place] = denied[place + 1] | 0b11 << (2 * number);
         }
-        for place in (0..keys.count).rev() {
-            keys.denied[place] = keys.denied[place + 1] | 0b11 << (2 * keys.numbers[place]);
-        }
-        keys
+        Keys { numbers, denied }
     })
 }
 
@@ -50,7 +40,7 @@ fn keys() -> &'static Keys {
 /// have taken them all.
 #[must_use]
 pub fn protection_keys() -> usize {
-    keys().count
+    keys().numbers.len()
 }
 
 /// Gives a range this protection: for threads that may use a key, or for all of them.
@@ -66,8 +56,9 @@ pub(super) unsafe fn protect(
     key: Option<usize>,
 ) -> io::Result<()> {
     let number = match key {
-        Some(key) => *keys().numbers[..keys().count].get(key).ok_or(io::ErrorKind::Unsupported)?,
-        None => NO_KEY,
+        Some(key) => *keys().numbers.get(key).ok_or(io::ErrorKind::Unsupported)?,
+        // The key of pages that have no other one.
+        None => 0,
     };
     let (flags, number) = (libc::c_ulong::from(flags.bits()), libc::c_ulong::from(number));
     // SAFETY: the caller's promise.

@@ -45,24 +45,14 @@
 
 mod ages;
 mod compare;
-#[cfg(test)]
-mod defect_tests;
 mod error;
 mod exclusive;
 mod fault_log;
-#[cfg(test)]
-mod fault_tests;
 mod faults;
-#[cfg(test)]
-mod grown_tests;
 mod growth;
 mod image;
 mod keys;
-#[cfg(test)]
-mod kind_tests;
 mod mapping;
-#[cfg(test)]
-mod mapping_tests;
 mod mappings;
 mod memory;
 mod method;
@@ -74,8 +64,6 @@ mod pagemap;
 mod pool;
 mod process;
 mod region;
-#[cfg(test)]
-mod region_tests;
 mod registry;
 mod resetter;
 mod rule;
@@ -83,13 +71,7 @@ mod shelf;
 mod signals;
 mod sync;
 mod template;
-#[cfg(test)]
-mod test_support;
-#[cfg(test)]
-mod tests;
 mod tracked;
-#[cfg(test)]
-mod way_back_tests;
 
 pub use error::{Error, Result};
 pub use faults::{UsedOn, are_logged as faults_are_logged, note_foreign_writes};
@@ -118,4 +100,19 @@ pub fn host_page() -> usize {
     static ASKED: LazyLock<usize> = LazyLock::new(rustix::param::page_size);
     // A constant on x86-64, because every reset reads it.
     if cfg!(target_arch = "x86_64") { 4096 } else { *ASKED }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    mod defect_tests;
+    mod fault_tests;
+    mod grown_tests;
+    mod kind_tests;
+    mod mapping_tests;
+    mod region_tests;
+    mod reset_tests;
+    pub(super) mod test_support;
+    pub(super) mod way_back_tests;
 }

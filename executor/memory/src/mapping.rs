@@ -6,6 +6,7 @@ use super::mappings;
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::cell::Cell;
+use std::ops::Range;
 
 thread_local! {
     /// The result of [`Mapping::made`].
@@ -49,23 +50,23 @@ impl HeldMappings {
     /// When too few would be left to the rest of the process.
     pub fn new(mappings: usize) -> Result<Self> {
         let mut held = Self { count: 0, has_grown: false };
-        if held.take(mappings as isize, 16) { Ok(held) } else { Err(too_many()) }
+        held.take(mappings as isize, 16)?;
+        Ok(held)
     }
 
     /// One more if it is the first time that the memory grows. Whether enough are left to others.
     pub fn grow(&mut self) -> bool {
-        self.has_grown = self.has_grown || self.take(1, 32);
+        self.has_grown = self.has_grown || self.take(1, 32).is_ok();
         self.has_grown
     }
 
-    fn take(&mut self, mappings: isize, part: isize) -> bool {
-        let is_left = mappings::hold(mappings, part);
-        if is_left {
-            self.count += mappings;
-        } else {
+    fn take(&mut self, mappings: isize, part: isize) -> Result<()> {
+        if !mappings::hold(mappings, part) {
             mappings::hold(-mappings, part);
+            return Err(too_many());
         }
-        is_left
+        self.count += mappings;
+        Ok(())
     }
 }
 
@@ -111,16 +112,11 @@ impl Mapping {
         let accessible = whole_pages(accessible)?;
         let reserved = whole_pages(reserved)?.max(accessible).max(host_page());
         let held = HeldMappings::new(2)?;
+        let (any, closed) = (std::ptr::null_mut(), ProtFlags::empty());
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let base = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                reserved,
-                ProtFlags::empty(),
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )
-        }
-        .map_err(Error::system("cannot reserve addresses for a memory"))?;
+        let base = unsafe { rustix::mm::mmap_anonymous(any, reserved, closed, flags) }
+            .map_err(Error::system("cannot reserve addresses for a memory"))?;
         MADE.set(MADE.get() + 1);
         let mut mapping = Self {
             base: base.cast(),
@@ -142,7 +138,7 @@ impl Mapping {
     ///
     /// When too few mappings would be left to the rest of the process.
     pub fn split(&mut self) -> Result<()> {
-        if self.held.take(1, 16) { Ok(()) } else { Err(too_many()) }
+        self.held.take(1, 16)
     }
 
     /// From now on, [`hide`](Self::hide) lets the kernel's protection be as it is, see
@@ -175,8 +171,7 @@ impl Mapping {
         self.reserved
     }
 
-    /// Opens more of the reservation, or closes and drops what lies beyond.
-    /// What is opened is zero.
+    /// Opens more of the reservation, or closes and drops what lies beyond. What is opened is zero.
     ///
     /// # Errors
     ///
@@ -196,35 +191,38 @@ impl Mapping {
             // time would take ever more.
             self.set_apart(self.apart, accessible);
         }
-        let (low, high, protection) = if accessible > self.accessible {
-            (self.open, accessible, MprotectFlags::READ | MprotectFlags::WRITE)
-        } else {
-            (accessible, self.open, MprotectFlags::empty())
-        };
-        if low < high {
-            // SAFETY: the range lies in the mapping that this value owns, and
-            // `&mut self` says that nobody reads or writes it meanwhile.
-            let protect = |protection| unsafe {
-                rustix::mm::mprotect(self.base.add(low).cast(), high - low, protection)
-            };
-            let changed = protect(protection);
-            if protection.is_empty() {
-                // Open or not, nobody is to use it.
-                (self.accessible, self.open) = (low, low);
-                self.broken = changed.is_err();
-            } else if changed.is_ok() {
-                self.open = high;
-            } else {
-                // It may be several ranges to the kernel, of which it has changed the first.
-                self.broken = protect(MprotectFlags::empty()).is_err();
-            }
-            changed.map_err(Error::system("cannot change the size of a memory"))?;
-            if protection.is_empty() {
-                self.exclusive().discard(&(low..high)).inspect_err(|_| self.broken = true)?;
-            }
+        if accessible <= self.accessible {
+            let closed = accessible..self.open;
+            self.close(accessible)?;
+            return self.exclusive().discard(&closed).inspect_err(|_| self.broken = true);
         }
-        self.accessible = accessible;
+        let opened = self.open..accessible;
+        if let Err(error) = self.protect(&opened, MprotectFlags::READ | MprotectFlags::WRITE) {
+            // It may be several ranges to the kernel, of which it has changed the first.
+            self.broken = self.protect(&opened, MprotectFlags::empty()).is_err();
+            return Err(error);
+        }
+        (self.accessible, self.open) = (accessible, self.open.max(accessible));
         Ok(())
+    }
+
+    /// Denies everybody what lies beyond `accessible` bytes.
+    fn close(&mut self, accessible: usize) -> Result<()> {
+        let closed = self.protect(&(accessible..self.open), MprotectFlags::empty());
+        // Open or not, nobody is to use it.
+        (self.accessible, self.open) = (accessible, accessible);
+        self.broken = closed.is_err();
+        closed
+    }
+
+    fn protect(&mut self, range: &Range<usize>, protection: MprotectFlags) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the range lies in the mapping that this value owns, and `&mut self` says that
+        // nobody reads or writes it meanwhile.
+        unsafe { rustix::mm::mprotect(self.base.add(range.start).cast(), range.len(), protection) }
+            .map_err(Error::system("cannot change the size of a memory"))
     }
 
     /// `true` if pages may be open that were to be closed, so that the memory must not be used any
@@ -272,16 +270,7 @@ impl Mapping {
         if self.accessible > self.apart {
             self.set_apart(accessible, self.accessible);
         }
-        // SAFETY: the range lies in the mapping that this value owns, and
-        // `&mut self` says that nobody reads or writes it meanwhile.
-        let closed = unsafe {
-            let start = self.base.add(accessible).cast();
-            rustix::mm::mprotect(start, self.accessible - accessible, MprotectFlags::empty())
-        };
-        // Open or not, nobody is to use it.
-        (self.accessible, self.open) = (accessible, accessible);
-        self.broken = closed.is_err();
-        closed.map_err(Error::system("cannot change the size of a memory"))
+        self.close(accessible)
     }
 
     /// The memory, which nobody else uses.

@@ -2,7 +2,6 @@
 
 use super::{Mapping, MemoryTemplate, Region, Resetter, ResetterMut, host_page};
 use crate::error::{Error, Result};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// A [`Mapping`] and, where there is a template, what makes it clean again.
@@ -89,9 +88,8 @@ impl Memory {
         resetter.move_written(self.mapping.exclusive(), to.mapping.exclusive(), most)
     }
 
-    /// Closes what lies behind `accessible` bytes and keeps its pages, all of which
-    /// have to be zero: opened again, it is as a new memory. For memories that
-    /// somebody else makes clean.
+    /// Closes what lies behind `accessible` bytes and keeps its pages, all of which have to be
+    /// zero: opened again, it is as a new memory. For memories that somebody else makes clean.
     ///
     /// # Errors
     ///
@@ -114,8 +112,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the memory must then not be used, and every later reset
-    /// fails.
+    /// When the kernel refuses; the memory must then not be used, and every later reset fails.
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
         let Some(resetter) = &mut self.resetter else { return Ok(false) };
@@ -136,8 +133,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses; the memory must then not be used, and every later reset
-    /// fails.
+    /// When the kernel refuses; the memory must then not be used, and every later reset fails.
     pub fn trim(&mut self) -> Result<()> {
         match &mut self.resetter {
             // SAFETY: `&mut self` says that nobody uses the memory.
@@ -150,15 +146,6 @@ impl Memory {
     #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.mapping.is_broken() && self.resetter.as_ref().is_none_or(Resetter::is_usable)
-    }
-
-    /// A part of the memory that the kernel can write to, see [`writable`].
-    ///
-    /// # Panics
-    ///
-    /// When the range does not lie in the memory.
-    pub fn writable(&mut self, range: Range<usize>) -> &mut [u8] {
-        writable(&mut self.bytes_mut()[range])
     }
 
     /// The resetter, if there is a template.
@@ -186,12 +173,11 @@ impl Memory {
 
 /// Makes sure that the kernel can write to a part of a memory.
 ///
-/// A system call does not fault like other code: where `read(2)` is given a buffer in a
-/// page of a tracked memory that nobody has written since it was clean, it fails with
-/// `EFAULT`, or ends early and says that it read less. A host function that has the
-/// kernel write to a guest's memory therefore passes the place through this first. It
-/// writes to each page what is there, so that those pages count as written; in a memory
-/// of any other kind nothing else comes of it.
+/// A system call does not fault like other code: where `read(2)` is given a buffer in a page of a
+/// tracked memory that nobody has written since it was clean, it fails with `EFAULT`, or ends early
+/// and says that it read less. A host function that has the kernel write to a guest's memory
+/// therefore passes the place through this first. It writes to each page what is there, so that
+/// those pages count as written; in a memory of any other kind nothing else comes of it.
 pub fn writable(bytes: &mut [u8]) -> &mut [u8] {
     // The first byte of each page that the slice has bytes of.
     let first = bytes.as_ptr().align_offset(host_page()).min(bytes.len());

@@ -1,5 +1,8 @@
 //! The kinds of reset.
 
+use super::ages::KEPT_FOR;
+use super::mappings::RUNS;
+use super::rule::{PAUSE, STRANGE};
 use super::{faults, pagemap_scan_available, tracking_available};
 use std::fmt;
 
@@ -10,9 +13,8 @@ pub enum ResetMethod {
     Segments,
     /// All pages are dropped; what lies under them is the image.
     Drop,
-    /// Written pages are found with `PAGEMAP_SCAN` and restored in place, up to
-    /// so many bytes; what is beyond is dropped, so that one heavy call does
-    /// not keep its memory for ever.
+    /// Written pages are found with `PAGEMAP_SCAN` and restored in place, up to so many bytes; what
+    /// is beyond is dropped, so that one heavy call does not keep its memory for ever.
     Resident {
         /// Bytes that stay mapped at most.
         limit: usize,
@@ -59,16 +61,13 @@ pub enum ResetMethod {
 /// restoring: `touchstone resets` measures where that is.
 pub const KEEP_RESIDENT: usize = 4 << 20;
 
-/// Why pages cannot be restored that the kernel has to list.
-pub(super) const NO_SCAN: &str = "this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)";
-
 impl ResetMethod {
     /// Why this machine cannot do it; `None` where it can.
     #[must_use]
     pub fn refusal(self) -> Option<&'static str> {
         match self {
             Self::Resident { .. } | Self::Gated { .. } if !pagemap_scan_available() => {
-                Some(NO_SCAN)
+                Some("this kernel does not answer PAGEMAP_SCAN (Linux 6.7 or newer)")
             }
             Self::Gated { .. } if !faults::is_counted() => {
                 Some("this kernel does not count the page faults of threads")
@@ -91,27 +90,24 @@ impl fmt::Display for ResetMethod {
             Self::Resident { limit } => write!(
                 f,
                 "written pages found with PAGEMAP_SCAN and restored in place, up to {} MiB, the \
-                 rest dropped; pages not written for {} calls or more are dropped",
-                mib(limit),
-                super::ages::KEPT_FOR
+                 rest dropped; pages not written for {KEPT_FOR} calls or more are dropped",
+                mib(limit)
             ),
             Self::Gated { limit } => write!(
                 f,
                 "written pages {}; restored in place, up to {} MiB, the rest dropped; pages not \
-                 written for {} calls or more are dropped; {}",
+                 written for {KEPT_FOR} calls or more are dropped; {}",
                 known_from_faults(),
                 mib(limit),
-                super::ages::KEPT_FOR,
                 dropping()
             ),
             Self::Tracked { limit } => write!(
                 f,
                 "written pages known from write faults and restored in place; pages not written \
-                 for {} calls or more are dropped and watched again; after a call that wrote more \
-                 than {} MiB or {} separate runs of pages, or calls that keep writing new pages, {}",
-                super::ages::KEPT_FOR,
+                 for {KEPT_FOR} calls or more are dropped and watched again; after a call that \
+                 wrote more than {} MiB or {RUNS} separate runs of pages, or calls that keep \
+                 writing new pages, {}",
                 mib(limit),
-                super::mappings::RUNS,
                 match pagemap_scan_available() {
                     true => format!(
                         "page faults or PAGEMAP_SCAN tell which until calls are light again; {}",
@@ -126,11 +122,10 @@ impl fmt::Display for ResetMethod {
 
 /// When all pages are dropped.
 fn dropping() -> String {
-    let (strange, pause) = (super::rule::STRANGE, super::rule::PAUSE);
+    let (first, most) = PAUSE;
     format!(
-        "after {strange} calls in a row that wrote mostly new pages, all pages are dropped for {} to \
-         {} calls",
-        pause.0, pause.1
+        "after {STRANGE} calls in a row that wrote mostly new pages, all pages are dropped for \
+         {first} to {most} calls"
     )
 }
 

@@ -1,5 +1,4 @@
-//! Which pages of a tracked memory are open, and how many a fault opens: the
-//! bookkeeping alone.
+//! Which pages of a tracked memory are open, and how many a fault opens: the bookkeeping alone.
 
 #[cfg(loom)]
 mod loom_tests;
@@ -128,14 +127,13 @@ impl OpenPages {
     /// Puts the list in the order of addresses: a reset then walks through memory
     /// as the processor expects it.
     pub(super) fn sort(&self) {
-        let mut pages: Vec<u32> =
-            self.list[..self.listed()].iter().map(|page| page.load(Ordering::Relaxed)).collect();
+        let mut pages: Vec<usize> = self.iter().collect();
         if pages.is_sorted() {
             return;
         }
         pages.sort_unstable();
         for (place, page) in self.list.iter().zip(pages) {
-            place.store(page, Ordering::Relaxed);
+            place.store(page as u32, Ordering::Relaxed);
         }
     }
 
@@ -223,9 +221,8 @@ impl OpenPages {
         opened
     }
 
-    /// The answer to a write that was refused. The pages behind it come
-    /// along when the last faults were in order: a guest that fills a buffer then
-    /// faults a few times and not for every page.
+    /// The answer to a write that was refused. The pages behind it come along when the last faults
+    /// were in order: a guest that fills a buffer then faults a few times and not for every page.
     pub(super) fn wanted(&self, page: u32) -> Wanted {
         if self.overflowed() || self.is_open(page) {
             return Wanted::Again;
@@ -434,7 +431,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs processes")]
     fn mappings_are_counted_and_few_are_taken_where_they_are_scarce() {
-        use super::super::test_support::passes;
+        use crate::tests::test_support::passes;
         if passes(
             "open_pages::tests::\
              mappings_are_counted_and_few_are_taken_where_they_are_scarce",

@@ -2,13 +2,13 @@
 //!
 //! Numbers and layouts are those of `linux/fs.h` (Linux 6.7 and newer).
 
-use super::host_page;
-use super::process::OwnFile;
+use super::{host_page, process};
 use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
-use std::os::fd::AsRawFd;
+use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`, with its 96 bytes.
 const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
@@ -22,6 +22,7 @@ const REGIONS: usize = 64;
 
 /// `struct pm_scan_arg`.
 #[repr(C)]
+#[derive(Default)]
 struct ScanArguments {
     size: u64,
     flags: u64,
@@ -37,21 +38,21 @@ struct ScanArguments {
     return_mask: u64,
 }
 
-/// The question which pages hold something else than the file under them.
-const WRITTEN: ScanArguments = ScanArguments {
-    size: size_of::<ScanArguments>() as u64,
-    flags: 0,
-    start: 0,
-    end: 0,
-    walk_end: 0,
-    vec: 0,
-    vec_len: 0,
-    max_pages: 0,
-    category_inverted: PAGE_IS_FILE,
-    category_mask: PAGE_IS_FILE,
-    category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
-    return_mask: PAGE_IS_PFNZERO,
-};
+/// The question which pages of a range hold something else than the file under them.
+fn written(start: u64, end: u64, regions: &mut [Region]) -> ScanArguments {
+    ScanArguments {
+        size: size_of::<ScanArguments>() as u64,
+        start,
+        end,
+        vec: regions.as_mut_ptr() as u64,
+        vec_len: regions.len() as u64,
+        category_inverted: PAGE_IS_FILE,
+        category_mask: PAGE_IS_FILE,
+        category_anyof_mask: PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+        return_mask: PAGE_IS_PFNZERO,
+        ..ScanArguments::default()
+    }
+}
 
 /// `struct page_region`: a run of pages, by address.
 #[repr(C)]
@@ -78,20 +79,32 @@ impl Region {
 }
 
 /// The page map of this process.
-static PAGEMAP: LazyLock<Option<OwnFile>> = LazyLock::new(|| {
-    let map = OwnFile::new(|| Ok(File::open("/proc/self/pagemap")?.into())).ok()?;
-    // An empty answer for one page is enough to know that the call exists.
-    let page = host_page();
-    let probe = Box::new([0_u8; 1]);
-    let start = (probe.as_ptr() as usize & !(page - 1)) as u64;
-    ask(&map, start, start + page as u64, &mut [Region::default()]).ok()?;
-    Some(map)
-});
+fn page_map() -> io::Result<RawFd> {
+    static FILE: AtomicI32 = AtomicI32::new(-1);
+    /// The process that it is of: the child of a fork inherits that of its parent.
+    static PROCESS: AtomicU64 = AtomicU64::new(0);
+    let process = process::number().ok_or(io::ErrorKind::Unsupported)?;
+    if PROCESS.load(Ordering::Acquire) == process {
+        return Ok(FILE.load(Ordering::Acquire));
+    }
+    let own = File::open("/proc/self/pagemap")?.into_raw_fd();
+    // What was there stays open: another thread may have opened it a moment ago.
+    FILE.store(own, Ordering::Release);
+    PROCESS.store(process, Ordering::Release);
+    Ok(own)
+}
 
 /// `true` if the kernel answers.
 #[must_use]
 pub fn is_available() -> bool {
-    PAGEMAP.is_some()
+    static ANSWERS: LazyLock<bool> = LazyLock::new(|| {
+        // An empty answer for one page is enough to know that the call exists.
+        let page = host_page();
+        let probe = Box::new([0_u8; 1]);
+        let start = (probe.as_ptr() as usize & !(page - 1)) as u64;
+        ask(start, start + page as u64, &mut [Region::default()]).is_ok()
+    });
+    *ANSWERS
 }
 
 /// Calls `found` for each run of pages in a range that hold something else than the file under
@@ -102,11 +115,13 @@ pub(super) fn each_region<B>(
     range: Range<u64>,
     mut found: impl FnMut(&Region) -> ControlFlow<B>,
 ) -> io::Result<ControlFlow<B>> {
-    let map = PAGEMAP.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+    if !is_available() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let mut regions = [Region::default(); REGIONS];
     let mut from = range.start;
     while from < range.end {
-        let (count, walked_to) = ask(map, from, range.end, &mut regions)?;
+        let (count, walked_to) = ask(from, range.end, &mut regions)?;
         if let ControlFlow::Break(value) = regions[..count].iter().try_for_each(&mut found) {
             return Ok(ControlFlow::Break(value));
         }
@@ -123,19 +138,16 @@ fn further(from: u64, walked_to: u64) -> io::Result<u64> {
 
 /// One scan of a range: how many of the regions were filled, and the address up to which the range
 /// was looked at.
-fn ask(map: &OwnFile, start: u64, end: u64, regions: &mut [Region]) -> io::Result<(usize, u64)> {
-    let (vec, vec_len) = (regions.as_mut_ptr() as u64, regions.len() as u64);
-    let mut arguments = ScanArguments { start, end, vec, vec_len, ..WRITTEN };
-    let file = map.get()?.as_raw_fd();
+fn ask(start: u64, end: u64, regions: &mut [Region]) -> io::Result<(usize, u64)> {
+    let mut arguments = written(start, end, regions);
+    let file = page_map()?;
     #[cfg(test)]
-    super::way_back_tests::work(|work| work.scans += 1);
+    crate::tests::way_back_tests::work(|work| work.scans += 1);
     // SAFETY: the kernel reads and writes `arguments`, and writes at most
     // `vec_len` entries to `vec`; both are ours and live across the call.
     let found = unsafe { libc::ioctl(file, PAGEMAP_SCAN, &raw mut arguments) };
-    match usize::try_from(found) {
-        Ok(found) => Ok((found, arguments.walk_end)),
-        Err(_) => Err(io::Error::last_os_error()),
-    }
+    let found = usize::try_from(found).map_err(|_| io::Error::last_os_error())?;
+    Ok((found, arguments.walk_end))
 }
 
 #[cfg(test)]
@@ -153,9 +165,10 @@ mod tests {
     #[test]
     fn written_pages_are_selected_wherever_they_are() {
         let selects = |categories: u64| {
-            let categories = categories ^ WRITTEN.category_inverted;
-            categories & WRITTEN.category_mask == WRITTEN.category_mask
-                && categories & WRITTEN.category_anyof_mask != 0
+            let written = written(0, 0, &mut []);
+            let categories = categories ^ written.category_inverted;
+            categories & written.category_mask == written.category_mask
+                && categories & written.category_anyof_mask != 0
         };
         // Other categories, such as written since write protection, do not matter.
         for others in [0, 1, 1 << 1, 1 << 6, 1 << 7] {

@@ -17,16 +17,14 @@ const LOOK: u32 = 1024;
 
 /// Lends memories of one module and takes them back.
 ///
-/// With a template, memories come with the template's content, are reset when they are
-/// given back, and are given out again. Without one they are plain zeroed
-/// memories, each used once.
+/// With a template, memories come with the template's content, are reset when they are given back,
+/// and are given out again. Without one they are plain zeroed memories, each used once.
 #[derive(Debug)]
 pub struct MemoryPool {
     template: Option<MemoryTemplate>,
     /// Clean memories. In boxes, because they are large and change hands several times in each use
     /// that grows.
     idle: Shelf<Box<Padded<Memory>>>,
-    keep: usize,
     stays_open: bool,
     /// The same for memories that have grown.
     larger: Mutex<Larger>,
@@ -53,7 +51,7 @@ impl MemoryPool {
     /// needed for long let go of their pages.
     #[must_use]
     pub fn new(template: Option<MemoryTemplate>, keep: usize) -> Self {
-        Self { template, idle: Shelf::new(keep), keep, stays_open: false, larger: Mutex::default() }
+        Self { template, idle: Shelf::new(keep), stays_open: false, larger: Mutex::default() }
     }
 
     /// Makes memories that [stay open](Memory::staying_open), if that is asked for.
@@ -96,7 +94,7 @@ impl MemoryPool {
         if larger.sizes.len() == SIZES {
             return None;
         }
-        let memories = Self::new(Some(template.grown(size)?), self.keep);
+        let memories = Self::new(Some(template.grown(size)?), self.idle.capacity());
         let memories = Arc::new(memories.staying_open(self.stays_open));
         larger.sizes.push(Size { bytes: size, memories: Arc::clone(&memories), used });
         Some(memories)
@@ -138,10 +136,9 @@ impl MemoryPool {
 /// A memory of a [`MemoryPool`], given back when it is dropped.
 ///
 /// It grows by moving, where it may: the few pages that were written so far are exchanged with
-/// those of a clean memory of the new size. To open pages and to close them after the
-/// call are two system calls, which change the process's mappings and shoot down
-/// addresses; together they took longer than all else of a call that parses a small
-/// JSON text.
+/// those of a clean memory of the new size. To open pages and to close them after the call are two
+/// system calls, which change the process's mappings and shoot down addresses; together they took
+/// longer than all else of a call that parses a small JSON text.
 #[derive(Debug)]
 pub struct PooledMemory {
     /// `None` between [`release`](Self::release) and [`renew`](Self::renew).
@@ -264,10 +261,8 @@ impl PooledMemory {
             if let Some(larger) = self.memory.take() {
                 home.give_back(larger);
             }
-            let is_clean = first.is_usable();
-            let take = || self.first.take(self.size, self.reserved);
-            self.memory = Some(if is_clean { first } else { take()? });
-            return Ok(true);
+            self.memory = first.is_usable().then_some(first);
+            return self.renew().map(|()| true);
         }
         let Some(memory) = &mut self.memory else { return Ok(false) };
         let before = memory.accessible();

@@ -1,10 +1,8 @@
 //! Telling a child of a `fork` from its parent.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
-use std::io;
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The number of this process, in a page that the kernel fills with zeros in each child.
 static PLACE: LazyLock<Option<&'static AtomicU64>> = LazyLock::new(wiped_by_fork);
@@ -41,44 +39,5 @@ fn wiped_by_fork() -> Option<&'static AtomicU64> {
         let place = rustix::mm::mmap_anonymous(any, length, rights, MapFlags::PRIVATE).ok()?;
         rustix::mm::madvise(place, length, Advice::LinuxWipeOnFork).ok()?;
         Some(&*place.cast::<AtomicU64>())
-    }
-}
-
-/// A file that tells about the process which opened it. The child of a fork inherits that
-/// of its parent, and opens one of its own when it needs it.
-#[derive(Debug)]
-pub(super) struct OwnFile {
-    open: fn() -> io::Result<OwnedFd>,
-    file: AtomicI32,
-    /// The process that it is of.
-    process: AtomicU64,
-}
-
-impl OwnFile {
-    /// Opens it for this process.
-    pub(super) fn new(open: fn() -> io::Result<OwnedFd>) -> io::Result<Self> {
-        let process = AtomicU64::new(number().ok_or(io::ErrorKind::Unsupported)?);
-        Ok(Self { open, file: AtomicI32::new(open()?.into_raw_fd()), process })
-    }
-
-    /// That of this process.
-    #[inline]
-    pub(super) fn get(&self) -> io::Result<BorrowedFd<'_>> {
-        let process = number().ok_or(io::ErrorKind::Unsupported)?;
-        let file = match self.process.load(Ordering::Acquire) == process {
-            true => self.file.load(Ordering::Acquire),
-            false => self.open_again(process)?,
-        };
-        // SAFETY: it was opened by `new` or `open_again`, and nothing closes it.
-        Ok(unsafe { BorrowedFd::borrow_raw(file) })
-    }
-
-    #[cold]
-    fn open_again(&self, process: u64) -> io::Result<RawFd> {
-        let own = (self.open)()?.into_raw_fd();
-        // What was there stays open: another thread may have opened it a moment ago.
-        self.file.store(own, Ordering::Release);
-        self.process.store(process, Ordering::Release);
-        Ok(own)
     }
 }

@@ -1,5 +1,4 @@
-//! Which memory an address lies in, for signal handlers: a table that is read
-//! without a lock.
+//! Which memory an address lies in, for signal handlers: a table that is read without a lock.
 
 #[cfg(loom)]
 mod loom_tests;
@@ -58,10 +57,9 @@ impl<T, const N: usize> Registry<T, N> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// The owner of the range that an address lies in. To be found, it must
-    /// have been entered before, in the order of this thread's memory accesses, and
-    /// must not be taken out meanwhile; a place that another thread changes at this
-    /// moment is passed over.
+    /// The owner of the range that an address lies in. To be found, it must have been entered
+    /// before, in the order of this thread's memory accesses, and must not be taken out meanwhile;
+    /// a place that another thread changes at this moment is passed over.
     ///
     /// Takes no lock and allocates nothing: it may be called in a handler.
     pub(super) fn find(&self, address: usize) -> Option<*const T> {
@@ -70,8 +68,7 @@ impl<T, const N: usize> Registry<T, N> {
     }
 }
 
-/// A place: what was read counts only if the version was even and the same before
-/// and after.
+/// A place: what was read counts only if the version was even and the same before and after.
 struct Slot<T> {
     version: AtomicU32,
     start: AtomicUsize,

@@ -3,13 +3,11 @@
 
 use crate::padded::Padded;
 use parking_lot::{Mutex, MutexGuard};
-use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Boards: threads that do not get in each other's way.
 const BOARDS: usize = 16;
-/// A thing that nobody took while so many others were put on its board is to
-/// shrink.
+/// A thing that nobody took while so many others were put on its board is to shrink.
 const UNUSED: u64 = 1024;
 /// Things put on a board between two looks for what is unused.
 const LOOK: u64 = 16;
@@ -24,8 +22,7 @@ const LOOK_AROUND: u64 = UNUSED / BOARDS as u64;
 #[derive(Debug)]
 pub struct Shelf<T> {
     boards: [Padded<Mutex<Board<T>>>; BOARDS],
-    /// Things that are not the only ones on their board, and how many of those are
-    /// kept.
+    /// Things that are not the only ones on their board, and how many of those are kept.
     extra: Padded<AtomicUsize>,
     capacity: usize,
 }
@@ -139,15 +136,9 @@ impl<T> Shelf<T> {
 fn own_board() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static BOARD: Cell<usize> = const { Cell::new(usize::MAX) };
+        static BOARD: usize = THREADS.fetch_add(1, Ordering::Relaxed) % BOARDS;
     }
-    let known = BOARD.get();
-    if known != usize::MAX {
-        return known;
-    }
-    let board = THREADS.fetch_add(1, Ordering::Relaxed) % BOARDS;
-    BOARD.set(board);
-    board
+    BOARD.with(|board| *board)
 }
 
 #[cfg(test)]

@@ -17,11 +17,9 @@
 
 use super::tracked;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// `si_code` of an access that the protection of a mapped page forbids
-/// (`asm-generic/siginfo.h`).
+/// `si_code` of an access that the protection of a mapped page forbids (`asm-generic/siginfo.h`).
 const SEGV_ACCERR: c_int = 2;
 /// Handlers that can be put over each other: more than there are runtimes.
 const LEVELS: usize = 12;
@@ -67,8 +65,7 @@ static INSTALLED: Mutex<usize> = Mutex::new(0);
 pub fn reinstall_signal_handler() -> std::io::Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     let current = current()?;
-    // Also an older one, which comes back to the top when a runtime puts back what
-    // it had found.
+    // Also an older one, which comes back to the top when a runtime puts back what it had found.
     if HANDLERS[..*installed].iter().any(|ours| current.sa_sigaction == *ours as usize) {
         return Ok(());
     }
@@ -80,11 +77,10 @@ pub fn reinstall_signal_handler() -> std::io::Result<()> {
     }
     BELOW[level].get_or_init(|| Below::new(current));
     *installed += 1;
-    // SAFETY: a `sigaction` of zeros is a valid one. The handler is of the type that
-    // SA_SIGINFO asks for and does only what is allowed in one. SA_ONSTACK, because
-    // a handler below may have to report an exhausted stack; SA_NODEFER and an empty
-    // mask, because one below may jump away instead of returning, and what it jumps
-    // to may fault again.
+    // SAFETY: a `sigaction` of zeros is a valid one. The handler is of the type that SA_SIGINFO
+    // asks for and does only what is allowed in one. SA_ONSTACK, because a handler below may have
+    // to report an exhausted stack; SA_NODEFER and an empty mask, because one below may jump away
+    // instead of returning, and what it jumps to may fault again.
     let failed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = HANDLERS[level] as usize;
@@ -97,12 +93,12 @@ pub fn reinstall_signal_handler() -> std::io::Result<()> {
 
 /// The action that is installed now.
 fn current() -> std::io::Result<libc::sigaction> {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: nothing is changed; the answer is written to `action`, which is valid
-    // as zeros already.
+    // SAFETY: a `sigaction` of zeros is a valid one. The answer is written to it; nothing else is
+    // changed.
     unsafe {
-        match libc::sigaction(libc::SIGSEGV, std::ptr::null(), action.as_mut_ptr()) {
-            0 => Ok(action.assume_init()),
+        let mut action: libc::sigaction = std::mem::zeroed();
+        match libc::sigaction(libc::SIGSEGV, std::ptr::null(), &raw mut action) {
+            0 => Ok(action),
             _ => Err(std::io::Error::last_os_error()),
         }
     }
@@ -115,8 +111,7 @@ macro_rules! handlers {
 /// One function for each level. A static, so that there is one address of each.
 static HANDLERS: [Handler; LEVELS] = handlers!(0 1 2 3 4 5 6 7 8 9 10 11);
 
-/// Opens the page of a tracked memory that was written for the first time, or
-/// passes the fault on.
+/// Opens the page of a tracked memory that was written for the first time, or passes the fault on.
 unsafe extern "C" fn on_fault<const LEVEL: usize>(
     signal: c_int,
     info: *mut libc::siginfo_t,
@@ -133,9 +128,7 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
         && unsafe { is_write(address, context) }
     {
         // SAFETY: the address is that of this thread's own `errno`, always there.
-        let errno = unsafe { libc::__errno_location() };
-        // SAFETY: as above.
-        let before = unsafe { errno.read() };
+        let (errno, before) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
         match tracked::open_page_at(address) {
             Some(true) => {
                 // The access is made again, and now succeeds.
@@ -181,18 +174,13 @@ unsafe fn pass_on(below: &Below, signal: c_int, info: *mut libc::siginfo_t, cont
         // SAFETY: this may be called in a handler.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals, std::ptr::null_mut()) };
     }
-    if below.action.sa_flags & libc::SA_SIGINFO != 0 {
-        // SAFETY: the kernel named this function as the handler before, and its
-        // flags say that it is of this type. It gets what we got.
-        unsafe {
-            let handler = std::mem::transmute::<usize, Handler>(action);
-            handler(signal, info, context);
-        }
-    } else {
-        // SAFETY: as above, a handler of the older type.
-        unsafe {
-            let handler = std::mem::transmute::<usize, extern "C" fn(c_int)>(action);
-            handler(signal);
+    // SAFETY: the kernel named this function as the handler before, and its flags say of which type
+    // it is, this one or the older one. It gets what we got.
+    unsafe {
+        if below.action.sa_flags & libc::SA_SIGINFO != 0 {
+            std::mem::transmute::<usize, Handler>(action)(signal, info, context);
+        } else {
+            std::mem::transmute::<usize, extern "C" fn(c_int)>(action)(signal);
         }
     }
 }

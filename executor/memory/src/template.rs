@@ -25,8 +25,9 @@ impl MemoryTemplate {
         let page = crate::host_page();
         if !content.size().is_multiple_of(page) {
             let size = content.size();
-            let reason = format!("a memory of {size} bytes is not made of pages of {page} bytes");
-            return Err(Error::Unsuitable { reason });
+            return Err(Error::Unsuitable(format!(
+                "a memory of {size} bytes is not made of pages of {page} bytes"
+            )));
         }
         let image = match reset {
             ResetMethod::Segments => None,
@@ -45,12 +46,10 @@ impl MemoryTemplate {
         let Some(region) = region else { return Ok(self) };
         let content = self.content.without_end(region.length()).ok_or_else(|| {
             let (length, size) = (region.length(), self.size());
-            Error::Unsuitable {
-                reason: format!(
-                    "its memory of {size} bytes has no room for a region of {length} bytes at its \
-                     end: give it more heap pages"
-                ),
-            }
+            Error::Unsuitable(format!(
+                "its memory of {size} bytes has no room for a region of {length} bytes at its end: \
+                 give it more heap pages"
+            ))
         })?;
         Ok(Self { content: Arc::new(content), region: Some(region), ..self })
     }

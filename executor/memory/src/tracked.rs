@@ -26,9 +26,8 @@ impl Tracked {
     /// pages stay open; `None` when too many memories are tracked already or the
     /// handler cannot be installed. The caller has made the range read-only.
     ///
-    /// `start` and `length` must be multiples of the host's page, and the range
-    /// must stay the caller's own until the result is dropped: the handler
-    /// changes the protection of its pages.
+    /// `start` and `length` must be multiples of the host's page, and the range must stay the
+    /// caller's own until the result is dropped: the handler changes the protection of its pages.
     ///
     /// Not in a `Box`: whoever moves one says that no other pointer to its content
     /// is used any more, and the registry has one.
@@ -57,7 +56,7 @@ impl Protection for Tracked {
     fn open(&self, page: u32, count: u32) -> bool {
         let flags = MprotectFlags::READ | MprotectFlags::WRITE;
         #[cfg(test)]
-        super::way_back_tests::work(|work| work.calls += 1);
+        crate::tests::way_back_tests::work(|work| work.calls += 1);
         // SAFETY: `new`'s caller has the range for itself and expects its pages to
         // be opened; they lie inside it.
         unsafe {
@@ -67,8 +66,7 @@ impl Protection for Tracked {
 
     fn populate(&self, page: u32, count: u32) {
         let length = count as usize * host_page();
-        // SAFETY: the range is the memory's own and writable by now; its content stays
-        // the same.
+        // SAFETY: the range is the memory's own and writable by now; its content stays the same.
         let _ =
             unsafe { rustix::mm::madvise(self.address(page), length, Advice::LinuxPopulateWrite) };
     }
@@ -84,14 +82,13 @@ impl Drop for Tracked {
 /// the kernel did it, so that the access, made again, succeeds; `None` if it is in no tracked
 /// memory.
 ///
-/// Called by the handler, for writes alone: in a tracked memory nothing else is refused
-/// that opening the page allows. A place of the registry that another thread changes at
-/// this moment is passed over, rightly: it is not that of a memory which this thread
-/// writes.
+/// Called by the handler, for writes alone: in a tracked memory nothing else is refused that
+/// opening the page allows. A place of the registry that another thread changes at this moment is
+/// passed over, rightly: it is not that of a memory which this thread writes.
 pub(super) fn open_page_at(address: usize) -> Option<bool> {
     let memory = REGISTRY.find(address)?;
     #[cfg(test)]
-    super::way_back_tests::work(|work| work.signals += 1);
+    crate::tests::way_back_tests::work(|work| work.signals += 1);
     // SAFETY: what is in the registry takes itself out when it is dropped. That does
     // not happen now: this thread is in the middle of a write to the memory, so
     // whoever has it, and its `Tracked`, waits for this write. All that changes in

@@ -2,9 +2,9 @@
 
 use super::super::exclusive::Exclusive;
 use super::super::mappings::{FEW_RUNS, RUNS};
-use super::super::test_support::own_bytes;
 use super::super::{ResetMethod, pagemap_scan_available};
 use super::world::World;
+use crate::tests::test_support::own_bytes;
 
 /// Mappings that a clean memory takes at most: the parts of its image and the gaps between
 /// them, what is closed, and two for each run of open pages.

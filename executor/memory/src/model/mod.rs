@@ -19,7 +19,7 @@ mod trap;
 mod world;
 mod writing;
 
-use super::test_support::passes;
+use crate::tests::test_support::passes;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 use reference::Reference;

@@ -1,7 +1,6 @@
 //! The steps of the model, done to memories.
 
 use super::super::mappings::tests::Others;
-use super::super::test_support::{mappings, most_resident, swap_out};
 use super::super::{
     Image, Memory, MemoryPool, MemoryTemplate, PooledMemory, ResetMethod, UsedOn, fault_log,
     host_page, note_foreign_writes, writable,
@@ -12,6 +11,7 @@ use super::trap;
 use super::world::{GROWTH, World};
 use super::writing::Writing;
 use crate::padded::Padded;
+use crate::tests::test_support::{mappings, most_resident, swap_out};
 use proptest_state_machine::StateMachineTest;
 use std::fs::File;
 use std::io::Write;
@@ -76,7 +76,7 @@ impl Used {
 
     fn writable(&mut self, range: std::ops::Range<usize>, size: usize) -> &mut [u8] {
         match self {
-            Self::Own(memory) => memory.writable(range),
+            Self::Own(memory) => writable(&mut memory.bytes_mut()[range]),
             Self::Leased(_) => writable(&mut self.bytes(size)[range]),
         }
     }

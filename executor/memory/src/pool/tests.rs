@@ -16,7 +16,7 @@ fn pool(content: InitialContent, reset: ResetMethod) -> Arc<MemoryPool> {
 fn a_memory_comes_back_clean_and_of_its_first_size() {
     let mut clean = vec![0; 65_536];
     clean[5] = 7;
-    for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
+    for reset in crate::tests::test_support::kinds(KEEP_RESIDENT) {
         let pool = pool(InitialContent::capture(&clean), reset);
         let (mut base, made) = (None, Mapping::made());
         for round in 0..30 {
@@ -41,7 +41,7 @@ fn a_memory_comes_back_clean_and_of_its_first_size() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn what_another_thread_writes_behind_the_first_size_is_found() {
-    for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
+    for reset in crate::tests::test_support::kinds(KEEP_RESIDENT) {
         if matches!(reset, ResetMethod::Gated { .. }) {
             continue;
         }
@@ -99,7 +99,7 @@ fn memories_stay_open_where_that_is_asked_for() {
         lease.grow(2 * PAGE).unwrap();
         lease.reset().unwrap();
         let start = lease.base() as usize;
-        let mappings = super::super::test_support::mappings(start..start + 2 * PAGE);
+        let mappings = crate::tests::test_support::mappings(start..start + 2 * PAGE);
         assert_eq!(mappings.readable, open);
     }
 }
@@ -107,7 +107,7 @@ fn memories_stay_open_where_that_is_asked_for() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn a_lease_is_trimmed() {
-    for reset in super::super::test_support::keeping(KEEP_RESIDENT) {
+    for reset in crate::tests::test_support::keeping(KEEP_RESIDENT) {
         let home = pool(InitialContent::zeroed(PAGE), reset);
         let mut lease = PooledMemory::new(&home, PAGE, PAGE, false).unwrap();
         // SAFETY: a byte of the memory, to which nobody has a reference.
@@ -116,10 +116,10 @@ fn a_lease_is_trimmed() {
         if !super::super::pagemap_scan_available() {
             return;
         }
-        let own = || super::super::test_support::own_bytes(lease.base() as usize, PAGE);
+        let own = || crate::tests::test_support::own_bytes(lease.base() as usize, PAGE);
         assert!(own() > 0, "{reset:?}");
         lease.trim().unwrap();
-        let own = super::super::test_support::own_bytes(lease.base() as usize, PAGE);
+        let own = crate::tests::test_support::own_bytes(lease.base() as usize, PAGE);
         assert_eq!(own, 0, "{reset:?}");
     }
 }
@@ -313,7 +313,7 @@ proptest! {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap without access, mprotect or signals")]
 fn what_one_owner_says_about_threads_is_not_said_for_the_next() {
-    for reset in super::super::test_support::kinds(KEEP_RESIDENT) {
+    for reset in crate::tests::test_support::kinds(KEEP_RESIDENT) {
         if matches!(reset, ResetMethod::Gated { .. }) {
             continue;
         }

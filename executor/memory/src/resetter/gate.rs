@@ -5,9 +5,9 @@ use super::super::ages::Verdict;
 use super::super::faults::{self, Mark};
 use super::super::rule::{Rule, Seen};
 use super::super::{fault_log, host_page};
-use super::kept::{Kept, Used};
+use super::kept::Used;
 use crate::error::Result;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// Faults of a call that hardly writes.
 const FEW: u64 = 4;
@@ -68,15 +68,15 @@ impl Gate {
     #[inline]
     pub(super) fn restore_known(
         &mut self,
-        kept: &mut Kept,
         used: &mut Used<'_>,
         range: &Range<usize>,
     ) -> Result<Option<Seen>> {
-        if self.is_as_lent()
+        if used.knows_threads
+            && self.is_as_lent()
             && let Some(mark) = self.mark
-            && (mark.holds() || self.add_faults(mark, used, range, kept.limit))
+            && (mark.holds() || self.add_faults(mark, used, range))
         {
-            let seen = self.restore_pages(kept, used, range.end / host_page())?;
+            let seen = self.restore_pages(used, range.end / host_page())?;
             if !mark.is_logged() {
                 self.mark = self.mark.map(|mark| mark.logged().unwrap_or(mark));
             }
@@ -88,13 +88,7 @@ impl Gate {
     /// Adds the pages in which the thread had faults since a mark. Returns `true` if all that can
     /// have been written is known then: not where the log does not tell, or there are too many.
     #[cold]
-    fn add_faults(
-        &mut self,
-        mark: Mark,
-        used: &Used<'_>,
-        range: &Range<usize>,
-        limit: usize,
-    ) -> bool {
+    fn add_faults(&mut self, mark: Mark, used: &Used<'_>, range: &Range<usize>) -> bool {
         let (start, pages) = (used.memory.address(), &mut self.pages);
         self.mark = mark.each_since(|address| {
             let offset = address.wrapping_sub(start);
@@ -104,28 +98,28 @@ impl Gate {
         });
         pages.sort();
         pages.dedup();
-        self.mark.is_some() && self.pages.len() <= limit
+        self.mark.is_some() && self.pages.len() <= used.kept.limit
     }
 
     #[inline]
-    fn restore_pages(&mut self, kept: &mut Kept, used: &mut Used<'_>, open: usize) -> Result<Seen> {
+    fn restore_pages(&mut self, used: &mut Used<'_>, open: usize) -> Result<Seen> {
         let (mut seen, mut is_exact) = (Seen::default(), true);
         self.pages.retain(|&page| {
             if page >= open {
                 return true;
             }
-            let (verdict, changed, is_new) = kept.restore(used, page);
+            let (verdict, changed, is_new) = used.restore(page);
             if is_new && !changed {
                 // It was only read, and stays as it is until it is written, or it was written
                 // without a change. The next scan tells.
-                kept.ages.forget(page);
+                used.kept.ages.forget(page);
                 is_exact = false;
                 return false;
             }
             seen.dirty += usize::from(changed);
             seen.new += usize::from(is_new);
             if verdict == Verdict::LetGo {
-                kept.leaving.push(page);
+                used.kept.leaving.push(page);
             }
             verdict == Verdict::Keep
         });
@@ -133,7 +127,7 @@ impl Gate {
             self.mark = None;
         }
         // Pages that are let go and written again fault, which the mark notices.
-        kept.let_go(used)?;
+        used.let_go()?;
         Ok(seen)
     }
 
@@ -142,15 +136,19 @@ impl Gate {
     #[cold]
     pub(super) fn scan(
         &mut self,
-        kept: &mut Kept,
         used: &mut Used<'_>,
         range: &Range<usize>,
         hidden: usize,
     ) -> Result<Seen> {
         self.forget();
-        let (seen, is_full) = kept.restore_scanned(used, range, Some(&mut self.pages))?;
+        let (seen, is_full) = used.restore_scanned(range, Some(&mut self.pages))?;
         if hidden > range.end {
-            used.each_resident(&(range.end..hidden), |page| self.pages.push(page))?;
+            let _ = used.each_run(&(range.end..hidden), |_, region, pages| {
+                if !region.is_shared_zeros() {
+                    self.pages.extend(pages);
+                }
+                ControlFlow::Continue(())
+            })?;
         }
         #[cfg(test)]
         {
@@ -158,10 +156,7 @@ impl Gate {
         }
         // After the last access to the memory: those may fault as well. Of a call that writes more
         // than is kept, the log does not tell enough.
-        self.mark = match is_full {
-            true => Mark::counted(),
-            false => Mark::now(),
-        };
+        self.mark = if is_full { Mark::counted() } else { Mark::now() };
         if is_full {
             fault_log::is_unneeded();
         }
@@ -188,68 +183,47 @@ impl ByFaults {
         self.rule.drops()
     }
 
-    /// Makes the first `size` bytes clean. `knows_threads`: the faults of this thread tell what was
-    /// written, or the mark does not hold.
+    /// Makes the memory clean.
     #[inline]
-    pub(super) fn reset(
-        &mut self,
-        kept: &mut Kept,
-        used: &mut Used<'_>,
-        size: usize,
-        knows_threads: bool,
-    ) -> Result<Seen> {
+    pub(super) fn reset(&mut self, used: &mut Used<'_>) -> Result<Seen> {
+        used.lacks_notes |= !used.knows_threads;
         if self.rule.drops() {
-            let few = self.drop_if_written(used, size, knows_threads)?;
+            let few = self.drop_if_written(used)?;
             self.rule.dropped(few);
             return Ok(Seen::default());
         }
-        kept.ages.next(size / host_page());
-        let range = 0..size;
-        let known = match knows_threads {
-            true => self.gate.restore_known(kept, used, &range)?,
-            false => None,
-        };
-        let seen = match known {
+        used.kept.ages.next(used.size / host_page());
+        let range = 0..used.size;
+        let seen = match self.gate.restore_known(used, &range)? {
             Some(seen) => seen,
-            None => self.gate.scan(kept, used, &range, size)?,
+            None => self.gate.scan(used, &range, range.end)?,
         };
         if self.rule.kept(seen) {
-            self.drop_all(kept, used, size)?;
+            self.drop_all(used)?;
         }
         Ok(seen)
     }
 
     /// Drops all pages of a clean memory.
     #[cold]
-    pub(super) fn drop_all(
-        &mut self,
-        kept: &mut Kept,
-        used: &mut Used<'_>,
-        size: usize,
-    ) -> Result<()> {
+    pub(super) fn drop_all(&mut self, used: &mut Used<'_>) -> Result<()> {
         self.gate.forget();
-        kept.ages.forget_all();
-        used.memory.discard(&(0..size))
+        used.drop_all()
     }
 
     /// Drops all pages of a memory of which none was resident at the mark. Without a page fault
     /// since, none is now. Returns `true` if there were few.
-    fn drop_if_written(
-        &mut self,
-        used: &mut Used<'_>,
-        size: usize,
-        knows_threads: bool,
-    ) -> Result<bool> {
+    fn drop_if_written(&mut self, used: &mut Used<'_>) -> Result<bool> {
         // Before the pages are dropped: a fault in between is one too many, not one too few.
         // By their number: a log of pages that are all dropped would be for nothing.
-        let now = Mark::counted().filter(|_| knows_threads);
+        let now = Mark::counted().filter(|_| used.knows_threads);
         let faults = now.zip(self.gate.mark).and_then(|(now, mark)| now.faults_since(mark));
         if self.gate.is_as_lent() && faults == Some(0) {
             return Ok(true);
         }
         fault_log::is_unneeded();
         self.gate.mark = None;
-        used.memory.discard(&(0..size))?;
+        used.memory.discard(&(0..used.size))?;
         self.gate.mark = now;
         Ok(faults.is_some_and(|faults| faults <= FEW))
     }

@@ -3,7 +3,7 @@
 use super::super::ages::OFTEN;
 use super::super::{host_page, pagemap_scan_available};
 use super::gate::Gate;
-use super::kept::{Kept, Used};
+use super::kept::Used;
 use crate::error::Result;
 
 /// The content behind the template's size after a reset.
@@ -37,47 +37,33 @@ impl Grown {
         self.hidden.max(self.small_to)
     }
 
-    /// Makes of what lies between `size` and `open` what it has to be. Returns `false` if the
-    /// kernel was asked because nobody notes on which threads the memory is used.
-    pub(super) fn reset(
-        &mut self,
-        kept: &mut Kept,
-        used: &mut Used<'_>,
-        (size, open): (usize, usize),
-        behind: Behind,
-        knows_threads: bool,
-    ) -> Result<bool> {
+    /// Makes of what lies between the template's size and `open` what it has to be.
+    pub(super) fn reset(&mut self, used: &mut Used<'_>, open: usize, behind: Behind) -> Result<()> {
         self.unused_for = 0;
         if behind == Behind::MadeZero && pagemap_scan_available() {
-            self.restore(kept, used, (size, open), knows_threads)?;
+            self.restore(used, open)?;
             self.hidden = self.hidden.max(open);
-            return Ok(knows_threads);
+            return Ok(());
         }
         let limit = match behind {
-            Behind::Anything => kept.limit * host_page(),
+            Behind::Anything => used.kept.limit * host_page(),
             Behind::MadeZero => 0,
         };
-        let keep = open.min(size + limit);
-        if keep > size {
+        let keep = open.min(used.size + limit);
+        if keep > used.size {
             self.hidden = self.hidden.max(keep);
         }
-        used.memory.discard(&(keep..open))?;
-        Ok(true)
+        used.memory.discard(&(keep..open))
     }
 
     /// Makes what the memory has grown by zero, by page faults where these tell what was written
     /// there, else by a scan.
-    fn restore(
-        &mut self,
-        kept: &mut Kept,
-        used: &mut Used<'_>,
-        (size, open): (usize, usize),
-        knows_threads: bool,
-    ) -> Result<()> {
-        let range = size..open;
-        if self.is_locked || !knows_threads {
+    fn restore(&mut self, used: &mut Used<'_>, open: usize) -> Result<()> {
+        used.lacks_notes |= !used.knows_threads;
+        let range = used.size..open;
+        if self.is_locked || !used.knows_threads {
             self.gate.forget();
-            return kept.restore_scanned(used, &range, None).map(drop);
+            return used.restore_scanned(&range, None).map(drop);
         }
         if open > self.small_to {
             // One fault may have made more than a page writable there.
@@ -85,23 +71,23 @@ impl Grown {
             used.memory.make_small(&range)?;
             self.small_to = open;
         }
-        kept.ages.grow(open / host_page());
-        if self.gate.restore_known(kept, used, &range)?.is_none() {
-            self.gate.scan(kept, used, &range, self.hidden)?;
-            self.is_locked |= used.memory.is_locked(&(size..self.small_to));
+        used.kept.ages.grow(open / host_page());
+        if self.gate.restore_known(used, &range)?.is_none() {
+            self.gate.scan(used, &range, self.hidden)?;
+            self.is_locked |= used.memory.is_locked(&(used.size..self.small_to));
         }
         Ok(())
     }
 
     /// After a use that has not grown the memory: lets go of what has lain there unused for long.
-    pub(super) fn rest(&mut self, used: &mut Used<'_>, size: usize) -> Result<()> {
+    pub(super) fn rest(&mut self, used: &mut Used<'_>) -> Result<()> {
         self.unused_for += 1;
-        if self.unused_for >= OFTEN { self.drop_all(used, size) } else { Ok(()) }
+        if self.unused_for >= OFTEN { self.drop_all(used) } else { Ok(()) }
     }
 
     /// Drops all pages behind the template's size.
-    pub(super) fn drop_all(&mut self, used: &mut Used<'_>, size: usize) -> Result<()> {
-        used.memory.discard(&(size..self.hidden.max(size)))?;
+    pub(super) fn drop_all(&mut self, used: &mut Used<'_>) -> Result<()> {
+        used.memory.discard(&(used.size..self.hidden.max(used.size)))?;
         self.hidden = 0;
         self.gate.forget();
         Ok(())

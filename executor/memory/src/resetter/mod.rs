@@ -6,12 +6,13 @@ mod kept;
 mod tracking;
 
 use super::exclusive::Exclusive;
-use super::{HeldMappings, MemoryTemplate, ResetMethod, host_page};
+use super::{HeldMappings, InitialContent, MemoryTemplate, ResetMethod, host_page};
 use crate::error::{Error, Result};
 use gate::ByFaults;
 use grown::{Behind, Grown};
 use kept::{Kept, Used};
 use std::ops::Deref;
+use std::sync::Arc;
 use tracking::Tracking;
 
 const BROKEN: Error = Error::Misuse("use of a memory that could not be reset before");
@@ -21,14 +22,14 @@ const BROKEN: Error = Error::Misuse("use of a memory that could not be reset bef
 /// After a reset that failed or was interrupted by a panic, the content of the memory is unknown,
 /// and every later reset fails.
 ///
-/// At most the limit's bytes of the memory stay resident after a reset, as much
-/// again of what it had grown by or what rests, beside what its image shares with
-/// all others.
+/// At most the limit's bytes of the memory stay resident after a reset, as much again of what it
+/// had grown by or what rests, beside what its image shares with all others.
 pub struct Resetter {
     template: MemoryTemplate,
     base: *mut u8,
     kind: Kind,
-    /// Empty for kinds that keep no pages.
+    /// Empty for kinds that keep no pages, as `grown` is.
+    kept: Kept,
     grown: Grown,
     /// `true` if the owner [notes](super::UsedOn) on which threads the memory is used.
     notes_threads: bool,
@@ -42,10 +43,10 @@ pub struct Resetter {
 
 /// The state of each [`ResetMethod`].
 enum Kind {
-    Segments,
-    Drop,
-    Resident(Kept),
-    Gated(Kept, ByFaults),
+    /// With the segments that are copied in again, if there is no image.
+    Drop(Option<Arc<InitialContent>>),
+    Resident,
+    Gated(ByFaults),
     Tracked(Tracking),
 }
 
@@ -114,22 +115,24 @@ impl MemoryTemplate {
             Some(image) => image.map_over(&mut memory)?,
             None => self.content.write(memory.bytes(size)),
         }
-        let kind = match self.reset {
-            ResetMethod::Segments => Kind::Segments,
-            ResetMethod::Drop => Kind::Drop,
-            ResetMethod::Resident { limit } => Kind::Resident(Kept::new(limit)),
+        let (limit, kind) = match self.reset {
+            ResetMethod::Segments => (0, Kind::Drop(Some(Arc::clone(&self.content)))),
+            ResetMethod::Drop => (0, Kind::Drop(None)),
+            ResetMethod::Resident { limit } => (limit, Kind::Resident),
             ResetMethod::Gated { limit } => {
                 memory.make_small(&(0..size))?;
-                Kind::Gated(Kept::new(limit), ByFaults::new())
+                (limit, Kind::Gated(ByFaults::new()))
             }
             ResetMethod::Tracked { limit } => {
-                Kind::Tracked(Tracking::new(self, &mut memory, base, limit)?)
+                let keep = limit / host_page();
+                (limit, Kind::Tracked(Tracking::new(self, &mut memory, base, keep)?))
             }
         };
         Ok(Resetter {
             template: self.clone(),
             base,
             kind,
+            kept: Kept::new(limit),
             grown: Grown::default(),
             notes_threads: false,
             lacks_notes: false,
@@ -163,9 +166,9 @@ impl Resetter {
     #[inline]
     pub fn lend(&mut self) {
         match &mut self.kind {
-            Kind::Gated(_, by_faults) => by_faults.gate.lend(),
+            Kind::Gated(by_faults) => by_faults.gate.lend(),
             Kind::Tracked(tracking) => tracking.open.gate.lend(),
-            Kind::Segments | Kind::Drop | Kind::Resident(_) => {}
+            Kind::Drop(_) | Kind::Resident => {}
         }
         self.grown.gate.lend();
     }
@@ -179,8 +182,8 @@ impl Resetter {
     pub(super) fn asks_threads(&self) -> bool {
         self.grown.hidden > 0
             || match &self.kind {
-                Kind::Segments | Kind::Drop | Kind::Resident(_) => false,
-                Kind::Gated(..) => true,
+                Kind::Drop(_) | Kind::Resident => false,
+                Kind::Gated(_) => true,
                 Kind::Tracked(tracking) => !tracking.is_watched(),
             }
     }
@@ -243,42 +246,28 @@ impl Resetter {
         // SAFETY: the caller's promise, and that of `install`: the memory is the caller's own, and
         // what was open in earlier resets lies behind it in the same mapping.
         let memory = unsafe { Exclusive::new(self.base, open, self.grown.known_to()) };
-        let mut used = Used { memory, image: self.template.image() };
-        let mut knows = true;
-        let kept = match &mut self.kind {
-            Kind::Segments => {
-                used.memory.discard(&(0..size))?;
-                self.template.content.write(used.memory.bytes(size));
-                None
+        let knows_threads = self.notes_threads || matches!(self.kind, Kind::Gated(_));
+        let mut used = Used::new(memory, &self.template, &mut self.kept, knows_threads);
+        match &mut self.kind {
+            Kind::Drop(content) => {
+                used.memory.discard(&(0..open))?;
+                if let Some(content) = content {
+                    content.write(used.memory.bytes(size));
+                }
             }
-            Kind::Drop => {
-                used.memory.discard(&(0..size))?;
-                None
+            Kind::Resident => {
+                used.kept.ages.next(size / host_page());
+                used.restore_scanned(&(0..size), None)?;
             }
-            Kind::Resident(kept) => {
-                kept.ages.next(size / host_page());
-                kept.restore_scanned(&mut used, &(0..size), None)?;
-                Some((kept, self.notes_threads))
-            }
-            Kind::Gated(kept, by_faults) => {
-                by_faults.reset(kept, &mut used, size, true)?;
-                Some((kept, true))
-            }
-            Kind::Tracked(tracking) => {
-                knows = tracking.reset(&mut used, size, self.notes_threads)?;
-                Some((&mut tracking.kept, self.notes_threads))
-            }
-        };
-        match kept {
-            Some((kept, knows_threads)) if open > size => {
-                let place = (size, open);
-                knows &= self.grown.reset(kept, &mut used, place, behind, knows_threads)?;
-            }
-            Some(_) if self.grown.hidden > 0 => self.grown.rest(&mut used, size)?,
-            None if open > size => used.memory.discard(&(size..open))?,
-            _ => {}
+            Kind::Gated(by_faults) => drop(by_faults.reset(&mut used)?),
+            Kind::Tracked(tracking) => tracking.reset(&mut used)?,
         }
-        self.lacks_notes = !knows;
+        if open > size && !matches!(self.kind, Kind::Drop(_)) {
+            self.grown.reset(&mut used, open, behind)?;
+        } else if self.grown.hidden > 0 {
+            self.grown.rest(&mut used)?;
+        }
+        self.lacks_notes = used.lacks_notes;
         self.broken = false;
         Ok(())
     }
@@ -298,17 +287,13 @@ impl Resetter {
         if self.broken || tracking.listed().is_none_or(|listed| listed > most) {
             return false;
         }
-        let size = self.template.size();
-        let mut used = Used { memory: own, image: self.template.image() };
+        let mut used = Used::new(own, &self.template, &mut self.kept, self.notes_threads);
         // Until all is done: a panic in between leaves a half-exchanged memory.
         self.broken = true;
-        let cleaned = tracking.restore_listed(&mut used, size, Some(to)).and_then(|()| match self
-            .grown
-            .hidden
-        {
-            0 => Ok(()),
-            _ => self.grown.rest(&mut used, size),
-        });
+        let mut cleaned = tracking.restore_listed(&mut used, Some(to));
+        if self.grown.hidden > 0 {
+            cleaned = cleaned.and_then(|()| self.grown.rest(&mut used));
+        }
         self.broken = cleaned.is_err();
         true
     }
@@ -352,29 +337,24 @@ impl ResetterMut<'_> {
     ///
     /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn trim(&mut self) -> Result<()> {
-        if matches!(self.0.kind, Kind::Segments | Kind::Drop) {
+        let Resetter { base, kind, kept, grown, broken, template, .. } = &mut *self.0;
+        if matches!(kind, Kind::Drop(_)) {
             return Ok(());
         }
-        if std::mem::replace(&mut self.0.broken, true) {
+        if std::mem::replace(broken, true) {
             return Err(BROKEN);
         }
-        let size = self.0.template.size();
         // SAFETY: as in `reset_with`.
-        let memory = unsafe { Exclusive::new(self.0.base, size, self.0.grown.known_to()) };
-        let mut used = Used { memory, image: self.0.template.image() };
-        if self.0.grown.hidden > 0 {
-            self.0.grown.drop_all(&mut used, size)?;
+        let memory = unsafe { Exclusive::new(*base, template.size(), grown.known_to()) };
+        let mut used = Used::new(memory, template, kept, false);
+        grown.drop_all(&mut used)?;
+        match kind {
+            Kind::Drop(_) => {}
+            Kind::Resident => used.drop_all()?,
+            Kind::Gated(by_faults) => by_faults.drop_all(&mut used)?,
+            Kind::Tracked(tracking) => tracking.start_over(&mut used)?,
         }
-        match &mut self.0.kind {
-            Kind::Segments | Kind::Drop => {}
-            Kind::Resident(kept) => {
-                kept.ages.forget_all();
-                used.memory.discard(&(0..size))?;
-            }
-            Kind::Gated(kept, by_faults) => by_faults.drop_all(kept, &mut used, size)?,
-            Kind::Tracked(tracking) => tracking.start_over(&mut used, size)?,
-        }
-        self.0.broken = false;
+        *broken = false;
         Ok(())
     }
 }
@@ -392,7 +372,7 @@ mod tests {
         /// `true` if the next reset drops all pages.
         pub(in super::super) fn drops_all(&self) -> bool {
             match &self.kind {
-                Kind::Gated(_, by_faults) => by_faults.drops(),
+                Kind::Gated(by_faults) => by_faults.drops(),
                 Kind::Tracked(tracking) => !tracking.is_watched() && tracking.open.drops(),
                 _ => false,
             }
@@ -401,7 +381,7 @@ mod tests {
         /// How often the kernel was asked about a memory that goes by faults.
         pub(in super::super) fn scans(&self) -> usize {
             match &self.kind {
-                Kind::Gated(_, by_faults) => by_faults.gate.scans,
+                Kind::Gated(by_faults) => by_faults.gate.scans,
                 Kind::Tracked(tracking) => tracking.open.gate.scans,
                 _ => 0,
             }
@@ -415,11 +395,10 @@ mod tests {
         /// Pages that the next reset will compare.
         pub(in super::super) fn kept(&self) -> usize {
             match &self.kind {
-                Kind::Segments | Kind::Drop => 0,
-                Kind::Resident(kept) | Kind::Gated(kept, _) => kept.ages.kept(),
                 Kind::Tracked(tracking) => {
-                    tracking.listed().unwrap_or_else(|| tracking.kept.ages.kept())
+                    tracking.listed().unwrap_or_else(|| self.kept.ages.kept())
                 }
+                _ => self.kept.ages.kept(),
             }
         }
     }

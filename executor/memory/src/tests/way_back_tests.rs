@@ -171,7 +171,7 @@ fn comes_back(method: ResetMethod, heavy: Heavy, (times, between): Pattern, is_n
 
 /// In a process of its own, where other tests track no memories.
 fn all_come_back(name: &str, heavy: &[Heavy], patterns: &[Pattern]) {
-    if !pagemap_scan_available() || passes(&format!("way_back_tests::{name}")) {
+    if !pagemap_scan_available() || passes(&format!("tests::way_back_tests::{name}")) {
         return;
     }
     for method in methods() {
@@ -220,7 +220,7 @@ fn growing_and_alternating_calls_are_forgotten() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mmap with files, mprotect or signals")]
 fn light_calls_between_heavy_ones_are_light() {
-    if passes("way_back_tests::light_calls_between_heavy_ones_are_light") {
+    if passes("tests::way_back_tests::light_calls_between_heavy_ones_are_light") {
         return;
     }
     let method = ResetMethod::Tracked { limit: KEEP_RESIDENT };
@@ -252,15 +252,15 @@ fn light_calls_between_heavy_ones_are_light() {
 
 /// The work that this thread had with memories.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Work {
+pub(crate) struct Work {
     /// System calls about mappings.
-    pub(super) calls: usize,
+    pub(crate) calls: usize,
     /// First writes that were signals.
-    pub(super) signals: usize,
+    pub(crate) signals: usize,
     /// Questions to the kernel which pages were written.
-    pub(super) scans: usize,
+    pub(crate) scans: usize,
     /// Pages that were compared with their clean content.
-    pub(super) compared: usize,
+    pub(crate) compared: usize,
 }
 
 thread_local! {
@@ -270,13 +270,13 @@ thread_local! {
 }
 
 /// Notes work of this thread.
-pub(super) fn work(change: impl FnOnce(&mut Work)) {
+pub(crate) fn work(change: impl FnOnce(&mut Work)) {
     let mut work = WORK.get();
     change(&mut work);
     WORK.set(work);
 }
 
 /// The work since it was asked for last.
-pub(super) fn work_done() -> Work {
+pub(crate) fn work_done() -> Work {
     WORK.take()
 }

@@ -8,17 +8,17 @@ use std::os::unix::fs::FileExt;
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Every kind that this machine can do.
-pub(super) fn kinds(limit: usize) -> impl Iterator<Item = ResetMethod> {
+pub(crate) fn kinds(limit: usize) -> impl Iterator<Item = ResetMethod> {
     unlimited().chain(keeping(limit))
 }
 
 /// Those of them that have no limit.
-pub(super) fn unlimited() -> impl Iterator<Item = ResetMethod> {
+pub(crate) fn unlimited() -> impl Iterator<Item = ResetMethod> {
     [ResetMethod::Segments, ResetMethod::Drop].into_iter()
 }
 
 /// Those of them that keep pages, up to a limit.
-pub(super) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
+pub(crate) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
     let kinds = [
         ResetMethod::Resident { limit },
         ResetMethod::Gated { limit },
@@ -28,7 +28,7 @@ pub(super) fn keeping(limit: usize) -> impl Iterator<Item = ResetMethod> {
 }
 
 /// Bytes of its own that stay resident of a clean memory at most.
-pub(super) fn most_resident(reset: ResetMethod, size: usize) -> usize {
+pub(crate) fn most_resident(reset: ResetMethod, size: usize) -> usize {
     match reset {
         // It writes its content.
         ResetMethod::Segments => size,
@@ -41,7 +41,7 @@ pub(super) fn most_resident(reset: ResetMethod, size: usize) -> usize {
 
 /// Runs the test of this name once more, as the only one of a process: `None`
 /// there, and how that process ended here.
-pub(super) fn alone(name: &str) -> Option<(ExitStatus, String)> {
+pub(crate) fn alone(name: &str) -> Option<(ExitStatus, String)> {
     const ASKED: &str = "TOUCHSTONE_TEST_ALONE";
     if std::env::var_os(ASKED).is_some() {
         return None;
@@ -56,7 +56,7 @@ pub(super) fn alone(name: &str) -> Option<(ExitStatus, String)> {
 }
 
 /// The same for tests that come to their end.
-pub(super) fn passes(name: &str) -> bool {
+pub(crate) fn passes(name: &str) -> bool {
     match alone(name) {
         Some((status, said)) => {
             assert!(status.success(), "{status}: {said}");
@@ -68,7 +68,7 @@ pub(super) fn passes(name: &str) -> bool {
 
 /// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
 /// all share).
-pub(super) fn own_bytes(base: usize, size: usize) -> usize {
+pub(crate) fn own_bytes(base: usize, size: usize) -> usize {
     let mut pages = 0;
     let range = base as u64..(base + size) as u64;
     let _ = pagemap::each_region(range, |region| {
@@ -83,14 +83,14 @@ pub(super) fn own_bytes(base: usize, size: usize) -> usize {
 
 /// The mappings in a range of addresses.
 #[derive(Debug, Default)]
-pub(super) struct Mappings {
-    pub(super) count: usize,
+pub(crate) struct Mappings {
+    pub(crate) count: usize,
     /// Bytes from the start of the range that can be read.
-    pub(super) readable: usize,
+    pub(crate) readable: usize,
 }
 
 /// The mappings of this process that have addresses in a range.
-pub(super) fn mappings(range: Range<usize>) -> Mappings {
+pub(crate) fn mappings(range: Range<usize>) -> Mappings {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mut found = Mappings::default();
     for line in maps.lines() {
@@ -110,7 +110,7 @@ pub(super) fn mappings(range: Range<usize>) -> Mappings {
 }
 
 /// Has the kernel write to all bytes without a fault of the processor; whether it did.
-pub(super) fn write_pinned(bytes: &mut [u8]) -> bool {
+pub(crate) fn write_pinned(bytes: &mut [u8]) -> bool {
     let length = bytes.len();
     let from = vec![201_u8; length];
     let local = libc::iovec { iov_base: from.as_ptr() as *mut _, iov_len: length };
@@ -122,7 +122,7 @@ pub(super) fn write_pinned(bytes: &mut [u8]) -> bool {
 
 /// Has the kernel swap out what it can of a memory. Returns the number of pages that are swapped
 /// out then: none on a machine without swap space.
-pub(super) fn swap_out(base: *mut u8, size: usize) -> usize {
+pub(crate) fn swap_out(base: *mut u8, size: usize) -> usize {
     const SWAPPED: u64 = 1 << 62;
     // SAFETY: a memory of the caller's, whose content stays.
     unsafe { libc::madvise(base.cast(), size, libc::MADV_PAGEOUT) };

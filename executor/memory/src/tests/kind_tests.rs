@@ -1,6 +1,6 @@
 //! Which pages memories of each kind take for written, and their treatment.
 
-use super::tests::{SIZE, content, fresh, resident};
+use super::reset_tests::{SIZE, content, fresh, resident};
 use super::*;
 
 /// New memories of the kinds that go by the faults of a thread, where this machine can do them.

@@ -107,7 +107,7 @@ proptest! {
                     Step::Announced { offset, length } => {
                         let end = (offset + length).min(expected.len());
                         let mut zeros = std::fs::File::open("/dev/zero").unwrap();
-                        zeros.read_exact(memory.writable(offset..end)).unwrap();
+                        zeros.read_exact(writable(&mut memory.bytes_mut()[offset..end])).unwrap();
                         expected[offset..end].fill(0);
                     }
                     Step::Grow { pages } => {

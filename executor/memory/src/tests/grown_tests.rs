@@ -1,7 +1,7 @@
 //! Written pages of memories that have grown.
 
 use super::kind_tests::write;
-use super::tests::{SIZE, content, fresh};
+use super::reset_tests::{SIZE, content, fresh};
 use super::*;
 
 /// Where the owner notes threads, the kernel is not asked what was written behind the first size.

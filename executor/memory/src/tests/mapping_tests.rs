@@ -182,7 +182,7 @@ fn what_lies_behind_the_first_size_is_never_watched() {
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn many_memories_leave_mappings_to_others() {
-    if passes("mapping_tests::many_memories_leave_mappings_to_others") {
+    if passes("tests::mapping_tests::many_memories_leave_mappings_to_others") {
         return;
     }
     let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
@@ -222,7 +222,7 @@ fn many_memories_leave_mappings_to_others() {
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn mappings_are_given_back_while_they_are_many() {
     let kind = ResetMethod::Tracked { limit: KEEP_RESIDENT };
-    let name = "mapping_tests::mappings_are_given_back_while_they_are_many";
+    let name = "tests::mapping_tests::mappings_are_given_back_while_they_are_many";
     if passes(name) || kind.refusal().is_some() {
         return;
     }
@@ -293,7 +293,7 @@ fn nobody_gets_what_could_not_be_closed() {
 #[test]
 #[cfg_attr(miri, ignore = "needs processes")]
 fn mappings_that_memories_take_are_counted() {
-    if passes("mapping_tests::mappings_that_memories_take_are_counted") {
+    if passes("tests::mapping_tests::mappings_that_memories_take_are_counted") {
         return;
     }
     for kind in kinds(KEEP_RESIDENT) {

@@ -97,7 +97,7 @@ fn a_mapped_region_cannot_be_opened_for_writing() {
 #[test]
 #[cfg_attr(miri, ignore = "needs mappings of files and processes")]
 fn a_region_that_nobody_has_is_unmapped() {
-    if super::test_support::passes("region_tests::a_region_that_nobody_has_is_unmapped") {
+    if super::test_support::passes("tests::region_tests::a_region_that_nobody_has_is_unmapped") {
         return;
     }
     let mapped = || {

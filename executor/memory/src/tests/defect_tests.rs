@@ -22,7 +22,7 @@ fn template(reset: ResetMethod) -> MemoryTemplate {
 }
 
 fn name(test: &str) -> String {
-    format!("defect_tests::{test}")
+    format!("tests::defect_tests::{test}")
 }
 
 /// Bytes of this process that are resident, of shared files included.
@@ -248,7 +248,7 @@ fn the_kernel_may_write_where_it_was_announced() {
         let mut memory = Memory::new(Some(&template(kind)), SIZE, SIZE).unwrap();
         for _ in 0..20 {
             let mut zeros = std::fs::File::open("/dev/zero").unwrap();
-            let place = memory.writable(5000..SIZE - 100);
+            let place = writable(&mut memory.bytes_mut()[5000..SIZE - 100]);
             zeros.read_exact(place).unwrap();
             assert!(memory.bytes_mut()[5000..][..PAGE].iter().all(|byte| *byte == 0));
             memory.reset().unwrap();

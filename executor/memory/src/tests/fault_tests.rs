@@ -20,11 +20,11 @@ fn clean() -> Vec<u8> {
 }
 
 fn alone(name: &str) -> Option<(ExitStatus, String)> {
-    test_support::alone(&format!("fault_tests::{name}"))
+    test_support::alone(&format!("tests::fault_tests::{name}"))
 }
 
 fn passes(name: &str) -> bool {
-    test_support::passes(&format!("fault_tests::{name}"))
+    test_support::passes(&format!("tests::fault_tests::{name}"))
 }
 
 /// A write that nobody may make still ends a process as it did before.
