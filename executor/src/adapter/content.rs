@@ -1,7 +1,7 @@
 //! The content of clean memories.
 
 use super::{LoadedGuest, mapping_in_words};
-use crate::config::EffectiveConfig;
+use crate::config::{Config, EffectiveConfig};
 use crate::error::{Error, Result};
 use crate::guest::{GuestModule, ModuleInfo};
 use crate::memory::{InitialContent, MemoryTemplate, Region, ResetMethod};
@@ -31,6 +31,12 @@ impl MemoryClass {
         }
     }
 
+    /// `true` if the memory is Touchstone's.
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        !matches!(self, Self::Segments)
+    }
+
     /// Its name, as that of a [class of artifacts](crate::Engine::artifact_class).
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -38,6 +44,31 @@ impl MemoryClass {
             Self::Segments => "segment-initialised memories",
             Self::OwnImage => "pre-initialised memories",
             Self::Resettable => "memories reset in place",
+        }
+    }
+}
+
+/// Changes of a guest for a runtime whose own memory Touchstone's replaces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The host grows the memory.
+    pub growth: bool,
+    /// The host looks at the clock.
+    pub clock: bool,
+    /// The memory is declared empty, and the content of data segments is left out.
+    pub empty_memory: bool,
+}
+
+impl Changes {
+    /// Those that a strategy and a configuration need.
+    #[must_use]
+    pub fn of(info: &ModuleInfo, strategy: Strategy, config: &Config) -> Self {
+        let is_own = MemoryClass::of(strategy).is_own();
+        Self {
+            growth: is_own && info.grows_memory,
+            clock: config.is_interruptible(),
+            // Where its `CleanContent` is known.
+            empty_memory: is_own && info.memory.is_some() && info.image_refusal().is_none(),
         }
     }
 }
@@ -59,8 +90,8 @@ impl CleanContent {
     /// When a data segment does not fit, or there is no place for an image.
     pub fn of(guest: &GuestModule, strategy: Strategy) -> Result<Self> {
         let unknown = Self::unknown(strategy);
-        let own = MemoryClass::of(strategy) != MemoryClass::Segments;
-        if !own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
+        let is_own = MemoryClass::of(strategy).is_own();
+        if !is_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
             return Ok(unknown);
         }
         let known = MemoryTemplate::new(guest.initial_content()?, unknown.reset)?;

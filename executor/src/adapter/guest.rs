@@ -1,13 +1,16 @@
 //! The part of a loaded module that is the same for every backend.
 
+use super::admit;
+use crate::artifact::Artifact;
 use crate::config::Config;
-use crate::contract::Exports;
+use crate::contract::{Engine, Exports};
 use crate::error::{Error, Result};
 use crate::functions::{Functions, HostFunction, Imports};
 use crate::guest::{FunctionImport, GuestModule, ModuleInfo};
 use crate::host::HostState;
 use crate::strategy::Strategy;
 use crate::text;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A guest loaded under one strategy.
@@ -27,21 +30,25 @@ pub struct LoadedGuest {
 }
 
 impl LoadedGuest {
-    /// Keeps what the instances need.
+    /// The beginning of loading: [admits](admit) the guest, opens its artifact, and keeps what the
+    /// instances need.
     ///
     /// # Errors
     ///
-    /// [`Error::MissingImports`].
-    pub fn new(
-        engine: &'static str,
+    /// Those of [`admit`] and [`Artifact::open`], and [`Error::MissingImports`].
+    pub fn open<'a, T: Any>(
+        engine: &dyn Engine,
         guest: &GuestModule,
+        artifact: &'a Artifact,
         strategy: Strategy,
         config: &Config,
-    ) -> Result<Self> {
-        let exports = Exports::of(guest);
+    ) -> Result<(Self, &'a T)> {
+        admit(engine, strategy, guest, config)?;
+        let content = artifact.open(engine, guest, strategy, config)?;
+        let (engine, exports) = (engine.id(), Exports::of(guest));
         let functions = config.functions.resolve(&guest.info().imports, config.imports)?;
         let (guest, config) = (guest.clone(), config.clone());
-        Ok(Self { engine, guest, strategy, config, exports, functions })
+        Ok((Self { engine, guest, strategy, config, exports, functions }, content))
     }
 
     /// The description of the module.
