@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whose sources the library is made of, below the workspace's folder, and what it also
-/// depends on.
+/// Whose sources the library is made of, below the workspace's folder, and what it also depends on.
 const NOT_SOURCES: [&str; 6] = ["built", "inputs", "target", "componentize", "programs", "wit"];
 
 /// Beginnings of variables that say where cargo keeps its files, how it reaches a registry,
@@ -39,7 +38,6 @@ fn main() {
     println!("cargo::rustc-env=TOUCHSTONE_NATIVE_LIBRARY={}", library.display());
 }
 
-/// Builds the library and gives its path.
 fn build(workspace: &Path) -> PathBuf {
     let target = variable("TARGET");
     // Beside this build's folders, so that all profiles, and clippy, share one library.

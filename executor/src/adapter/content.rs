@@ -4,7 +4,7 @@ use super::{LoadedGuest, mapping_in_words};
 use crate::guest::{GuestModule, ModuleInfo};
 use crate::memory::{InitialContent, MemoryTemplate, Region, ResetMethod};
 use crate::probe::mapping_kind;
-use crate::{EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy};
+use crate::{Config, EffectiveConfig, Error, InstanceFrom, MemoryFrom, Result, Strategy};
 use std::sync::Arc;
 
 /// Origin of a memory's content: strategies of one class share an artifact.
@@ -28,12 +28,43 @@ impl MemoryClass {
         }
     }
 
+    /// `true` if the memory is Touchstone's.
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        !matches!(self, Self::Segments)
+    }
+
     /// Its name, as that of a [class of artifacts](crate::Engine::artifact_class).
     pub const fn name(self) -> &'static str {
         match self {
             Self::Segments => "segment-initialised memories",
             Self::OwnImage => "pre-initialised memories",
             Self::Resettable => "memories reset in place",
+        }
+    }
+}
+
+/// Changes of a guest for a runtime whose own memory Touchstone's replaces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The host grows the memory.
+    pub growth: bool,
+    /// The host looks at the clock.
+    pub clock: bool,
+    /// The memory is declared empty, and the content of data segments is left out.
+    pub empty_memory: bool,
+}
+
+impl Changes {
+    /// Those that a strategy and a configuration need.
+    #[must_use]
+    pub fn of(info: &ModuleInfo, strategy: Strategy, config: &Config) -> Self {
+        let is_own = MemoryClass::of(strategy).is_own();
+        Self {
+            growth: is_own && info.grows_memory,
+            clock: config.is_interruptible(),
+            // Where its `CleanContent` is known.
+            empty_memory: is_own && info.memory.is_some() && info.image_refusal().is_none(),
         }
     }
 }
@@ -52,8 +83,8 @@ impl CleanContent {
     /// there is no place for an image.
     pub fn of(guest: &GuestModule, strategy: Strategy) -> Result<Self> {
         let unknown = Self::unknown(strategy);
-        let own = MemoryClass::of(strategy) != MemoryClass::Segments;
-        if !own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
+        let is_own = MemoryClass::of(strategy).is_own();
+        if !is_own || guest.info().memory.is_none() || guest.info().image_refusal().is_some() {
             return Ok(unknown);
         }
         let known = MemoryTemplate::new(guest.initial_content()?, unknown.reset)?;

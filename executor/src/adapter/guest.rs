@@ -1,9 +1,11 @@
 //! The part of a loaded module that is the same for every backend.
 
-use crate::contract::Exports;
+use super::admit;
+use crate::contract::{Engine, Exports};
 use crate::guest::{FunctionImport, GuestModule, ModuleInfo};
 use crate::host::HostState;
-use crate::{Config, Error, Functions, HostFunction, Imports, Result, Strategy, text};
+use crate::{Artifact, Config, Error, Functions, HostFunction, Imports, Result, Strategy, text};
+use std::any::Any;
 use std::sync::Arc;
 
 /// A guest loaded under one strategy.
@@ -19,17 +21,21 @@ pub struct LoadedGuest {
 }
 
 impl LoadedGuest {
-    /// Keeps what the instances need. Fails with [`Error::MissingImports`].
-    pub fn new(
-        engine: &'static str,
+    /// The beginning of loading: [admits](admit) the guest, opens its artifact, and keeps what the
+    /// instances need. Fails as these two do, and with [`Error::MissingImports`].
+    pub fn open<'a, T: Any>(
+        engine: &dyn Engine,
         guest: &GuestModule,
+        artifact: &'a Artifact,
         strategy: Strategy,
         config: &Config,
-    ) -> Result<Self> {
-        let exports = Exports::of(guest);
+    ) -> Result<(Self, &'a T)> {
+        admit(engine, strategy, guest, config)?;
+        let content = artifact.open(engine, guest, strategy, config)?;
+        let (engine, exports) = (engine.id(), Exports::of(guest));
         let functions = config.functions.resolve(&guest.info().imports, config.imports)?;
         let (guest, config) = (guest.clone(), config.clone());
-        Ok(Self { engine, guest, strategy, config, exports, functions })
+        Ok((Self { engine, guest, strategy, config, exports, functions }, content))
     }
 
     /// The description of the module.

@@ -9,7 +9,7 @@
 //! | [`LoadedModule`] | the [`Module`](crate::Module) of a backend, with the probe of its memory |
 //! | [`Fresh`] of [`Disposable`], [`Reused`] of [`Resident`] | a new instance for each call, or one that is reset in place |
 //! | [`Mapped`] of [`InPlace`] | a resident over whose memory the clean content is mapped |
-//! | [`MemoryClass`], [`CleanContent`] | content of clean memories, also after a start function |
+//! | [`MemoryClass`], [`CleanContent`], [`Changes`] | content of clean memories, also after a start function, and what it changes in a guest |
 //! | [`HostState`], [`Heap`], [`Clock`] | the host's side of an instance: allocator, input, log, running call |
 //! | [`Stateful`], [`Snapshot`], [`CleanHost`] | saved and restored globals, tables and host's side |
 //! | [`HostCaller`], [`answer`], [`wrap_host_function`] | calls of host functions |
@@ -43,7 +43,7 @@ pub use crate::pool::{admit, admit_if, loaded};
 pub use crate::probe::{ExecutableMap, MappingKind, mapping_kind, peek, stack_end};
 pub use crate::scratch::{Scratch, remedy};
 pub use calls::{HostCaller, answer};
-pub use content::{CleanContent, MemoryClass};
+pub use content::{Changes, CleanContent, MemoryClass};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
 pub use guest::{LoadedGuest, admit_imports};
 pub use live::{Live, invoke, outcome};

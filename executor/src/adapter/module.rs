@@ -6,7 +6,7 @@ use crate::config::EffectiveConfig;
 use crate::contract::{ExportId, Exports, Instance, Module};
 use crate::error::{Error, Result};
 use crate::probe::{MappingKind, mapping_kind};
-use crate::strategy::{MemoryFrom, Strategy};
+use crate::strategy::{InstanceFrom, MemoryFrom, Strategy};
 use std::sync::Arc;
 
 /// A module whose instances have `S` in common.
@@ -19,6 +19,8 @@ pub struct LoadedModule<S> {
     probes: bool,
     /// Why the probe fails.
     wrong_mode: Option<&'static str>,
+    /// Why an export cannot be called.
+    refusal: fn(&S, u32) -> Option<&'static str>,
     shared: Arc<S>,
     make: fn(&Arc<S>, &Exports) -> Box<dyn Instance>,
     effective: EffectiveConfig,
@@ -36,13 +38,23 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
         })
     }
 
-    /// A module with one instance, reset in place.
-    pub fn reused<I>(guest: &LoadedGuest, shared: &Arc<S>, effective: EffectiveConfig) -> Self
+    /// A module with one instance `R`, reset in place, if that is the guest's strategy, and else
+    /// with a new instance `F` for each call.
+    pub fn by_strategy<F, R>(
+        guest: &LoadedGuest,
+        shared: &Arc<S>,
+        effective: EffectiveConfig,
+    ) -> Self
     where
-        I: Resident<Shared = S> + 'static,
+        F: Disposable<Shared = S> + 'static,
+        F::Kept: 'static,
+        R: Resident<Shared = S> + 'static,
     {
+        if guest.strategy.instance != InstanceFrom::Reuse {
+            return Self::fresh::<F>(guest, shared, effective);
+        }
         Self::new(guest, shared, effective, |shared, exports| {
-            Box::new(Reused::<I>::new(shared, exports))
+            Box::new(Reused::<R>::new(shared, exports))
         })
     }
 
@@ -59,6 +71,7 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
             data: guest.guest.first_data_byte(),
             probes: false,
             wrong_mode: None,
+            refusal: |_, _| None,
             shared: Arc::clone(shared),
             make,
             effective,
@@ -79,6 +92,12 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
         Self { wrong_mode: reason, ..self }
     }
 
+    /// The same, where some exports cannot be called: for the reasons by their positions.
+    #[must_use]
+    pub fn refusing(self, refusal: fn(&S, u32) -> Option<&'static str>) -> Self {
+        Self { refusal, ..self }
+    }
+
     fn probe_memory(&self) -> Result<&'static str> {
         let Some(offset) = self.data else {
             return Ok("not probed: the module has no data at a known place");
@@ -94,7 +113,10 @@ impl<S: Send + Sync + 'static> LoadedModule<S> {
 
 impl<S: Send + Sync + 'static> Module for LoadedModule<S> {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        self.exports.find(name, abi)
+        let export = self.exports.find(name, abi)?;
+        let Some(reason) = (self.refusal)(&self.shared, export.index()) else { return Ok(export) };
+        let (engine, name, reason) = (self.engine, name.to_owned(), reason.to_owned());
+        Err(Error::ExportUnsupported { engine, name, reason })
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {

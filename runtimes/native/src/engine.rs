@@ -1,8 +1,7 @@
 //! The engine: what it can do, "compiling" and loading.
 
-use crate::guests::{self, Guest};
-use crate::module;
-use touchstone_executor::adapter::{MeasuredEngine, admit, loaded};
+use crate::{guests, module};
+use touchstone_executor::adapter::{LoadedGuest, MeasuredEngine, admit, loaded};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, CodeFrom, Config, Engine, Error, Execution, InstanceFrom, MemoryFrom, Module, Result,
@@ -14,20 +13,7 @@ pub(crate) const ID: &str = "native";
 /// The compiler of the host, and with it of the guests' library.
 pub(crate) const COMPILER: &str = env!("TOUCHSTONE_NATIVE_RUSTC");
 
-#[derive(Debug)]
 pub(crate) struct Native;
-
-impl Native {
-    fn find(
-        &self,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<&'static Guest> {
-        admit(self, strategy, guest, config)?;
-        guests::find(guest).map_err(Error::Misuse)
-    }
-}
 
 impl Engine for Native {
     fn id(&self) -> &'static str {
@@ -78,8 +64,10 @@ impl Engine for Native {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Artifact> {
+        admit(self, strategy, guest, config)?;
         // rustc did it, when the library was built.
-        Ok(Artifact::new(self, guest, strategy, config, self.find(guest, strategy, config)?))
+        let known = guests::find(guest).map_err(Error::Misuse)?;
+        Ok(Artifact::new(self, guest, strategy, config, known))
     }
 
     fn load(
@@ -89,10 +77,8 @@ impl Engine for Native {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        let known: &&'static Guest = artifact.open(self, guest, strategy, config)?;
-        let module = module::load(known, guest, strategy, config)?;
-        loaded(strategy, config, Box::new(module))
+        let (guest, known) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
+        loaded(strategy, config, Box::new(module::load(known, guest)?))
     }
 }
 

@@ -6,11 +6,9 @@ use crate::running::Running;
 use guest_support::native::Entry;
 use std::sync::Arc;
 use touchstone_executor::adapter::{LoadedGuest, LoadedModule, admit_imports};
-use touchstone_executor::guest::{GuestModule, MemoryLimits, imports};
+use touchstone_executor::guest::{MemoryLimits, imports};
 use touchstone_executor::memory::MemoryTemplate;
-use touchstone_executor::{
-    Abi, Config, EffectiveConfig, Error, ExportId, Instance, InstanceFrom, Module, Result, Strategy,
-};
+use touchstone_executor::{Config, EffectiveConfig, Error, InstanceFrom, Result, Strategy};
 
 /// Functions of the module `env` for which guests' code calls the host.
 const FUNCTIONS: [&str; 6] = [
@@ -34,62 +32,22 @@ pub(crate) struct ModuleData {
     pub(crate) template: MemoryTemplate,
 }
 
-/// Loads a guest under one strategy.
-pub(crate) fn load(
-    known: &'static Guest,
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
-) -> Result<NativeModule> {
-    let info = guest.info();
+pub(crate) fn load(known: &&'static Guest, guest: LoadedGuest) -> Result<LoadedModule<ModuleData>> {
+    let (info, strategy) = (guest.info(), guest.strategy);
     let lacking = |what: &str| Error::unhostable(format!("it has no {what}"));
-    admit_imports(ID, strategy, guest, config, &FUNCTIONS)?;
-    let guest_data = LoadedGuest::new(ID, guest, strategy, config)?;
+    admit_imports(ID, strategy, &guest.guest, &guest.config, &FUNCTIONS)?;
+    let content = guest.guest.initial_content()?;
     let shared = Arc::new(ModuleData {
-        entries: guest_data.exports.iter().map(|export| known.entry(&export.name)).collect(),
-        guest: guest_data,
+        entries: guest.exports.iter().map(|export| known.entry(&export.name)).collect(),
         limits: info.memory.ok_or_else(|| lacking("memory"))?,
         heap_base: info.heap_base.ok_or_else(|| lacking("__heap_base"))?,
-        template: MemoryTemplate::new(guest.initial_content()?, strategy.memory.reset_method())?,
+        template: MemoryTemplate::new(content, strategy.memory.reset_method())?,
+        guest,
     });
-    let effective = describe(strategy, config);
-    let loaded = match strategy.instance {
-        InstanceFrom::Reuse => LoadedModule::reused::<Running>(&shared.guest, &shared, effective),
-        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
-    };
-    Ok(NativeModule { loaded: loaded.probing_memory(), shared })
-}
-
-/// A module some of whose exports have no native code.
-pub(crate) struct NativeModule {
-    loaded: LoadedModule<ModuleData>,
-    shared: Arc<ModuleData>,
-}
-
-impl Module for NativeModule {
-    fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        let export = self.loaded.export(name, abi)?;
-        match self.shared.entries[export.index() as usize] {
-            Ok(_) => Ok(export),
-            Err(reason) => Err(Error::ExportUnsupported {
-                engine: ID,
-                name: name.to_owned(),
-                reason: reason.to_owned(),
-            }),
-        }
-    }
-
-    fn new_instance(&self) -> Result<Box<dyn Instance>> {
-        self.loaded.new_instance()
-    }
-
-    fn probe(&mut self) -> Result<()> {
-        self.loaded.probe()
-    }
-
-    fn effective(&self) -> EffectiveConfig {
-        self.loaded.effective()
-    }
+    let (guest, effective) = (&shared.guest, describe(strategy, &shared.guest.config));
+    let loaded = LoadedModule::by_strategy::<Running, Running>(guest, &shared, effective);
+    let refusal = |shared: &ModuleData, index| shared.entries[index as usize].err();
+    Ok(loaded.probing_memory().refusing(refusal))
 }
 
 fn describe(strategy: Strategy, config: &Config) -> EffectiveConfig {

@@ -11,8 +11,6 @@ use touchstone_executor::guest::{MemoryLimits, WASM_PAGE, imports};
 use touchstone_executor::memory::{Memory, ResetterMut};
 use touchstone_executor::{Error, Result, Trap, TrapKind, Value};
 
-const FOREIGN: Error = Error::FOREIGN_HANDLE;
-
 /// An instance without a runtime.
 pub(crate) struct Running {
     memory: Memory,
@@ -65,7 +63,7 @@ impl Running {
     /// Calls a function with two numbers, within the deadline.
     fn call(&mut self, index: u32, first: u32, second: u32) -> Result<Result<u64, Trap>> {
         let Some(Ok(entry)) = self.shared.entries.get(index as usize).copied() else {
-            return Err(FOREIGN);
+            return Err(Error::FOREIGN_HANDLE);
         };
         let is_limited = self.shared.guest.config.deadline.is_some();
         let clock = is_limited.then(|| self.host.start_clock());
@@ -235,7 +233,7 @@ impl Live for Running {
             [] => (0, 0),
             [Value::I32(first)] => (*first as u32, 0),
             [Value::I32(first), Value::I32(second)] => (*first as u32, *second as u32),
-            _ => return Err(FOREIGN),
+            _ => return Err(Error::FOREIGN_HANDLE),
         };
         let ended = self.call(index, first, second)?;
         Ok(ended.map(|value| match results {

@@ -29,8 +29,7 @@ impl Code {
         Arc::clone(&self.compiled)
     }
 
-    /// From memory or mapped from a file, with the host functions `H` beside the
-    /// usual ones.
+    /// From memory or mapped from a file, with the host functions `H` beside the usual ones.
     pub(crate) fn load<H: HostFunctions>(
         &self,
         from: CodeFrom,

@@ -1,9 +1,8 @@
 //! The probe of memories: they must be mapped as the strategy's name says.
 //!
-//! The executor shows nobody a guest's memory, and falls back from copy-on-write
-//! without a word on machines where it mistrusts the kernel. So a small module
-//! of this crate's own is loaded with the same settings; its import looks where
-//! its data lies.
+//! The executor shows nobody a guest's memory, and falls back from copy-on-write without a word on
+//! machines where it mistrusts the kernel. So a small module of this crate's own is loaded with the
+//! same settings; its import looks where its data lies.
 
 use crate::code::{self, Code};
 use crate::settings::{self, ID};

@@ -69,10 +69,8 @@ impl Engine for Template {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        let module: &wasmi::Module = artifact.open(self, guest, strategy, config)?;
-        let guest = LoadedGuest::new(ID, guest, strategy, config)?;
-        let shared = Arc::new(ModuleData { guest, module: module.clone() });
+        let (guest, module) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
+        let shared = Arc::new(ModuleData { guest, module: wasmi::Module::clone(module) });
         let effective = EffectiveConfig::new().with("execution", "interpreted");
         let module = LoadedModule::fresh::<LiveInstance>(&shared.guest, &shared, effective);
         loaded(strategy, config, Box::new(module))

@@ -39,15 +39,13 @@ pub(crate) struct Caged {
     fuel: Option<u64>,
 }
 
-// SAFETY: what is not `Send` in the fields is `Rc`s (instances, host functions,
-// the desk), trait objects that do not say whether they are (host functions and
-// memories), and an address. All owners of each `Rc` lie inside the fields of
-// one value: no method returns one, and what they do return (`Function`,
-// `Table`, `Global`, `WasmValue`) holds none; so all counting happens on the
-// thread that has the value. The host functions are those of `imports.rs`, which
-// capture the desk, numbers and the configuration's host functions (`Send` and
-// `Sync`); the memories are `Lent`, a `Mapping` with its pool. The address is that of the memory in
-// the store.
+// SAFETY: what is not `Send` in the fields is `Rc`s (instances, host functions, the desk), trait
+// objects that do not say whether they are (host functions and memories), and an address. All
+// owners of each `Rc` lie inside the fields of one value: no method returns one, and what they do
+// return (`Function`, `Table`, `Global`, `WasmValue`) holds none; so all counting happens on the
+// thread that has the value. The host functions are those of `imports.rs`, which capture the desk,
+// numbers and the configuration's host functions (`Send` and `Sync`); the memories are `Lent`, with
+// a `PooledMemory`. The address is that of the memory in the store.
 unsafe impl Send for Caged {}
 
 impl Caged {
@@ -59,7 +57,7 @@ impl Caged {
         state: HostState,
     ) -> Result<Self> {
         let mut store = Store::new(engine.clone());
-        let largest = shared.imports.largest();
+        let largest = shared.imports.largest;
         let desk = Desk::default();
         let imports = shared.imports.define(&mut store, &desk);
         let instance =
@@ -93,7 +91,10 @@ impl Caged {
         let panicked = || Err(carry(Trap::with_detail(TrapKind::Other, PANICKED)));
         let Some(mut host) = self.host.take() else { return panicked() };
         let limited = self.interruptible || self.fuel.is_some();
-        let clock = limited.then(|| host.start_clock());
+        let clock = limited.then(|| {
+            host.clock = host.state.start_clock();
+            host.clock.clone()
+        });
         self.desk.replace(Some(host));
         let (store, fuel) = (&mut self.store, &mut self.fuel);
         let ended = catch_unwind(AssertUnwindSafe(|| match clock {
@@ -106,14 +107,12 @@ impl Caged {
         ended
     }
 
-    /// Begins a call with limits.
     pub(crate) fn begin_limits(&mut self) {
         let limits = self.host().map(|host| host.limits()).unwrap_or_default();
         self.made.limit(limits.pages);
         self.fuel = limits.fuel;
     }
 
-    /// Ends such a call.
     pub(crate) fn end_limits(&mut self) {
         self.made.limit(None);
         self.fuel = None;

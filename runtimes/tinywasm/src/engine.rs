@@ -4,7 +4,7 @@ use crate::{module, raw};
 use tinywasm::engine::{Config as Settings, StackConfig};
 use tinywasm::parser::{Parser, ParserOptions};
 use touchstone_executor::adapter::{
-    MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
+    LoadedGuest, MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
 };
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -113,10 +113,8 @@ impl Engine for TinyWasm {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        let module = artifact.open(self, guest, strategy, config)?;
-        let module = module::load(module, guest, strategy, config)?;
-        loaded(strategy, config, Box::new(module))
+        let (guest, module) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
+        loaded(strategy, config, Box::new(module::load(module, guest)?))
     }
 }
 

@@ -21,21 +21,13 @@ pub(crate) struct Host {
     pub(crate) clock: Clock,
 }
 
-impl Host {
-    /// The clock of an entry into the guest, which starts now.
-    pub(crate) fn start_clock(&mut self) -> Clock {
-        self.clock = self.state.start_clock();
-        self.clock.clone()
-    }
-}
-
 /// Holds the host's side during a call.
 pub(crate) type Desk = Rc<RefCell<Option<Host>>>;
 
 pub(crate) struct Imports {
     all: Vec<Import>,
     /// Pages that a memory may grow to where the host sizes it.
-    largest: Option<u32>,
+    pub(crate) largest: Option<u32>,
 }
 
 struct Import {
@@ -79,11 +71,6 @@ impl Imports {
             }
         }
         Ok(Self { all, largest })
-    }
-
-    /// Pages that a memory may grow to where the host sizes it.
-    pub(crate) fn largest(&self) -> Option<u32> {
-        self.largest
     }
 
     /// The imports in a store. tinywasm links them by name for each instance.
@@ -153,7 +140,6 @@ fn define(
     tinywasm::HostFunction::from_untyped(store, ty, answer)
 }
 
-/// A guest that waits for a host function.
 struct WaitingGuest<'a> {
     host: &'a mut Host,
     store: &'a mut Store,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use tinywasm::types::MemoryType;
 use tinywasm::{LinearMemory, Memory, MemoryBackend, Store, Trap};
 use touchstone_executor::guest::WASM_PAGE;
-use touchstone_executor::memory::{Memory as Mapping, MemoryPool, Padded};
+use touchstone_executor::memory::{MemoryPool, PooledMemory};
 
 /// The memory that an engine made last.
 #[derive(Clone)]
@@ -23,7 +23,6 @@ struct MadeMemory {
 }
 
 impl Made {
-    /// None yet.
     pub(crate) fn new() -> Self {
         let (address, limit) = (AtomicPtr::default(), AtomicUsize::new(usize::MAX));
         Self(Arc::new(MadeMemory { address, limit }))
@@ -46,15 +45,15 @@ pub(crate) fn backend(home: &Arc<MemoryPool>, made: &Made) -> MemoryBackend {
     MemoryBackend::custom(move |ty: MemoryType| {
         let size = usize::try_from(ty.initial_size()).map_err(|_| Trap::OutOfMemory)?;
         let largest = usize::try_from(ty.max_size()).map_err(|_| Trap::OutOfMemory)?;
-        let mut mapping = home.take(size, largest).map_err(|_| Trap::OutOfMemory)?;
+        let lease = PooledMemory::new(&home, size, largest, false);
+        let mut lease = lease.map_err(|_| Trap::OutOfMemory)?;
         // As the driver of instances does, new or reused.
-        if let Some(mut resetter) = mapping.resetter() {
+        if let Some(mut resetter) = lease.resetter() {
             resetter.note_threads();
         }
-        let base = mapping.base();
+        let base = lease.base();
         made.0.address.store(base, Ordering::Relaxed);
-        let (home, made) = (Arc::clone(&home), made.clone());
-        Ok(Lent { base, size, home, made, mapping: Some(mapping) })
+        Ok(Lent { base, size, made: made.clone(), lease })
     })
 }
 
@@ -115,17 +114,15 @@ struct Lent {
     /// Plain fields, because every load and store needs them.
     base: *mut u8,
     size: usize,
-    home: Arc<MemoryPool>,
     made: Made,
-    /// `None` only while it is being dropped.
-    mapping: Option<Box<Padded<Mapping>>>,
+    lease: PooledMemory,
 }
 
 impl Lent {
     #[inline(always)]
     fn bytes(&self) -> &[u8] {
         // SAFETY: the first `size` bytes at `base` are accessible and belong to
-        // the mapping in `self`; whoever else has the address uses it only while
+        // the lease in `self`; whoever else has the address uses it only while
         // tinywasm does not run (`bytes` above), so not during this borrow.
         unsafe { bytes(self.base, self.size) }
     }
@@ -186,8 +183,7 @@ impl LinearMemory for Lent {
         if new_len > self.made.0.limit.load(Ordering::Relaxed) {
             return Err(Trap::OutOfMemory);
         }
-        let Some(mapping) = &mut self.mapping else { return Err(Trap::OutOfMemory) };
-        mapping.grow(new_len).map_err(|_| Trap::OutOfMemory)?;
+        self.lease.grow(new_len).map_err(|_| Trap::OutOfMemory)?;
         self.size = new_len;
         Ok(())
     }
@@ -235,13 +231,5 @@ impl LinearMemory for Lent {
         4: read_32 write_32,
         8: read_64 write_64,
         16: read_128 write_128,
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        if let Some(mapping) = self.mapping.take() {
-            self.home.give_back(mapping);
-        }
     }
 }

@@ -7,11 +7,10 @@ use crate::running::Running;
 use std::sync::Arc;
 use tinywasm::Engine;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, Mapped, MemoryClass};
-use touchstone_executor::guest::GuestModule;
 use touchstone_executor::memory::{
     InitialContent, KEEP_RESIDENT, MemoryPool, MemoryTemplate, ResetMethod, pagemap_scan_available,
 };
-use touchstone_executor::{Config, EffectiveConfig, InstanceFrom, Result, Strategy};
+use touchstone_executor::{EffectiveConfig, InstanceFrom, Result};
 
 pub(crate) struct ModuleData {
     pub(crate) guest: LoadedGuest,
@@ -30,17 +29,13 @@ impl ModuleData {
     }
 }
 
-/// Loads a module under one strategy.
 pub(crate) fn load(
     module: &tinywasm::Module,
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
+    guest: LoadedGuest,
 ) -> Result<LoadedModule<ModuleData>> {
-    let info = guest.info();
-    let class = MemoryClass::of(strategy);
-    let content = CleanContent::of(guest, strategy)?;
-    let recycled = match (class, info.memory) {
+    let (class, memory) = (MemoryClass::of(guest.strategy), guest.info().memory);
+    let content = CleanContent::of(&guest.guest, guest.strategy)?;
+    let recycled = match (class, memory) {
         (MemoryClass::Segments, Some(limits)) => {
             Some(MemoryTemplate::new(InitialContent::zeroed(limits.initial_bytes()), zeroing())?)
         }
@@ -48,23 +43,17 @@ pub(crate) fn load(
         // A reused instance installs the template itself, after instantiation.
         _ => None,
     };
-    let largest = (class == MemoryClass::Resettable)
-        .then(|| info.memory.map_or(0, |limits| limits.largest()));
-    let guest = LoadedGuest::new(crate::engine::ID, guest, strategy, config)?;
+    let largest =
+        (class == MemoryClass::Resettable).then(|| memory.map_or(0, |limits| limits.largest()));
     let shared = Arc::new(ModuleData {
         imports: Imports::of(module, &guest.functions, largest)?,
+        pool: Arc::new(MemoryPool::new(recycled, guest.config.instances as usize)),
         guest,
         module: module.clone(),
         content,
-        pool: Arc::new(MemoryPool::new(recycled, config.instances as usize)),
     });
-    let effective = describe(&shared);
-    let loaded = match strategy.instance {
-        InstanceFrom::Reuse => {
-            LoadedModule::reused::<Mapped<Running>>(&shared.guest, &shared, effective)
-        }
-        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
-    };
+    let (guest, effective) = (&shared.guest, describe(&shared));
+    let loaded = LoadedModule::by_strategy::<Running, Mapped<Running>>(guest, &shared, effective);
     Ok(loaded.probing_memory())
 }
 

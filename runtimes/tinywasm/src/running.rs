@@ -10,8 +10,6 @@ use tinywasm::{Engine, Function};
 use touchstone_executor::adapter::{Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::{Error, Reference, Result, Trap, Value};
 
-const FOREIGN: Error = Error::FOREIGN_HANDLE;
-
 /// An instance, and what its calls need.
 pub(crate) struct Running {
     pub(crate) caged: Caged,
@@ -25,43 +23,6 @@ pub(crate) struct Running {
     shared: Arc<ModuleData>,
 }
 
-impl Running {
-    /// Makes a new instance and runs its start function.
-    pub(crate) fn instantiate(shared: &Arc<ModuleData>, kept: Kept) -> Result<Self> {
-        let Kept { engine, made, host } = kept;
-        let caged = Caged::new(&engine, &made, shared, host)?;
-        let mut running = Self {
-            caged,
-            engine,
-            made,
-            entry: None,
-            spare: shared.guest.new_host(),
-            params: Vec::new(),
-            shared: Arc::clone(shared),
-        };
-        if let Some(start) = running.caged.start()? {
-            let ended = running.caged.call(&start, &[]);
-            if let Err(error) = ended {
-                return Err(Error::of_instantiation(trap::sort(error)));
-            }
-        }
-        Ok(running)
-    }
-
-    /// Calls with the numbers in `params`.
-    fn call(&mut self, index: u32) -> Result<Result<Vec<WasmValue>, Trap>> {
-        if self.entry.as_ref().is_none_or(|(known, _)| *known != index) {
-            let name = self.shared.guest.export_name(index)?;
-            self.entry = Some((index, self.caged.function(name)?));
-        }
-        let Some((_, function)) = &self.entry else { return Err(FOREIGN) };
-        match self.caged.call(function, &self.params) {
-            Ok(values) => Ok(Ok(values)),
-            Err(error) => trap::sort(error).map(Err),
-        }
-    }
-}
-
 /// Data that an instance leaves to the next one.
 pub(crate) struct Kept {
     engine: Engine,
@@ -70,22 +31,31 @@ pub(crate) struct Kept {
     host: HostState,
 }
 
-impl Kept {
-    /// For a first instance.
-    pub(crate) fn new(shared: &ModuleData) -> Self {
-        let (engine, made) = shared.engine();
-        Self { engine, made, host: shared.guest.new_host() }
-    }
-}
-
 impl Disposable for Running {
     type Shared = ModuleData;
     type Kept = Kept;
 
     fn new(shared: &Arc<ModuleData>, kept: Option<Kept>) -> Result<Self> {
-        let mut kept = kept.unwrap_or_else(|| Kept::new(shared));
-        kept.host.reset();
-        Self::instantiate(shared, kept)
+        let Kept { engine, made, mut host } = kept.unwrap_or_else(|| {
+            let (engine, made) = shared.engine();
+            Kept { engine, made, host: shared.guest.new_host() }
+        });
+        host.reset();
+        let mut running = Self {
+            caged: Caged::new(&engine, &made, shared, host)?,
+            engine,
+            made,
+            entry: None,
+            spare: shared.guest.new_host(),
+            params: Vec::new(),
+            shared: Arc::clone(shared),
+        };
+        if let Some(start) = running.caged.start()?
+            && let Err(error) = running.caged.call(&start, &[])
+        {
+            return Err(Error::of_instantiation(trap::sort(error)));
+        }
+        Ok(running)
     }
 
     fn into_kept(self) -> Kept {
@@ -116,11 +86,16 @@ impl Live for Running {
         params: &[Value],
         results: &mut [Value],
     ) -> Result<Result<(), Trap>> {
+        if self.entry.as_ref().is_none_or(|(known, _)| *known != index) {
+            let name = self.shared.guest.export_name(index)?;
+            self.entry = Some((index, self.caged.function(name)?));
+        }
+        let Some((_, function)) = &self.entry else { return Err(Error::FOREIGN_HANDLE) };
         self.params.clear();
         self.params.extend(params.iter().map(|value| to_tinywasm(*value)));
-        let values = match self.call(index)? {
+        let values = match self.caged.call(function, &self.params) {
             Ok(values) => values,
-            Err(trap) => return Ok(Err(trap)),
+            Err(error) => return trap::sort(error).map(Err),
         };
         for (result, value) in results.iter_mut().zip(values) {
             *result = from_tinywasm(value);

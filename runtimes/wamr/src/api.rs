@@ -33,7 +33,6 @@ fn ready() -> Result<(), String> {
     if *READY { Ok(()) } else { Err("WAMR cannot be started".to_owned()) }
 }
 
-/// Version of the linked WAMR.
 pub(crate) fn version() -> String {
     let [mut major, mut minor, mut patch] = [0; 3];
     // SAFETY: three numbers to write to.
@@ -41,7 +40,6 @@ pub(crate) fn version() -> String {
     format!("WAMR {major}.{minor}.{patch}")
 }
 
-/// A buffer for a message.
 struct Message([c_char; 256]);
 
 impl Message {

@@ -1,8 +1,9 @@
 //! The engine: supported strategies, translating, and loading.
 
 use crate::{ID, api, layout, module, raw};
-use std::sync::Arc;
-use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, loaded};
+use touchstone_executor::adapter::{
+    LoadedGuest, MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
+};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom,
@@ -63,7 +64,7 @@ impl Engine for Wamr {
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        module::class_of(strategy)
+        if MemoryClass::of(strategy).is_own() { "memory lent" } else { "memory of its own" }
     }
 
     fn compile(
@@ -84,10 +85,8 @@ impl Engine for Wamr {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        let program: &Arc<module::Program> = artifact.open(self, guest, strategy, config)?;
-        let module = module::load(program, guest, strategy, config)?;
-        loaded(strategy, config, Box::new(module))
+        let (guest, program) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
+        loaded(strategy, config, Box::new(module::load(program, guest)?))
     }
 }
 

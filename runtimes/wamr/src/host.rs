@@ -91,7 +91,6 @@ pub(crate) unsafe fn grow(state: *mut State, delta: u32) -> bool {
     }
 }
 
-/// A guest that waits for a host function.
 struct WaitingGuest(*mut State);
 
 impl HostCaller for WaitingGuest {

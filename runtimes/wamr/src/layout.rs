@@ -5,10 +5,6 @@ use crate::api::{self, Code, ExecEnv, Instance};
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::guest::WASM_PAGE;
-use wasm_encoder::{
-    CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection, MemorySection,
-    MemoryType, Module, RefType, TableSection, TableType, TypeSection,
-};
 
 /// `WASMMemoryInstance` of `wasm_runtime.h`, as far as it is used.
 #[repr(C)]
@@ -68,9 +64,24 @@ pub(crate) fn refusal() -> Option<String> {
     REFUSAL.clone()
 }
 
+/// A memory of 3 to 7 pages, a table of 2 to 5 entries, and a function that returns the memory's
+/// size.
+static MODULE: &[u8] = &[
+    0, b'a', b's', b'm', 1, 0, 0, 0, // magic and version
+    1, 5, 1, 0x60, 0, 1, 0x7f, // a type: () -> i32
+    3, 2, 1, 0, // a function of that type
+    4, 5, 1, 0x70, 1, 2, 5, // the table
+    5, 4, 1, 1, 3, 7, // the memory
+    7, 9, 2, 1, b'f', 0, 0, 1, b't', 1, 0, // function and table exported as f and t
+    9, 7, 1, 0, 0x41, 0, 0x0b, 1, 0, // the function is the table's first entry
+    10, 14, 1, 12, 0, // its body
+    0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a, // table.grow, for WAMR to keep the declared sizes
+    0x3f, 0, 0x0b, // memory.size
+];
+
 /// Compares memory and table of an instance with what WAMR's interface tells.
 fn verify() -> Result<(), String> {
-    let code = Arc::new(Code::load(&probe(), 0)?);
+    let code = Arc::new(Code::load(MODULE, 0)?);
     let instance = Instance::new(&code)?;
     let env = ExecEnv::new(&instance, 64 << 10).ok_or("there is no memory for a stack")?;
     let function = instance.function(c"f").ok_or("an export is missing")?;
@@ -104,43 +115,6 @@ fn verify() -> Result<(), String> {
         return Err("a table has other fields".to_owned());
     }
     Ok(())
-}
-
-/// A module with a memory of 3 to 7 pages, a table of 2 to 5 entries, and a function that returns
-/// the memory's size.
-fn probe() -> Vec<u8> {
-    let mut types = TypeSection::new();
-    types.ty().function([], [wasm_encoder::ValType::I32]);
-    let mut functions = FunctionSection::new();
-    functions.function(0);
-    let mut tables = TableSection::new();
-    let element_type = RefType::FUNCREF;
-    let (minimum, maximum) = (2, Some(5));
-    tables.table(TableType { element_type, minimum, maximum, table64: false, shared: false });
-    let mut memories = MemorySection::new();
-    let (minimum, maximum, page_size_log2) = (3, Some(7), None);
-    memories.memory(MemoryType {
-        minimum,
-        maximum,
-        memory64: false,
-        shared: false,
-        page_size_log2,
-    });
-    let mut exports = ExportSection::new();
-    exports.export("f", ExportKind::Func, 0).export("t", ExportKind::Table, 0);
-    let mut elements = wasm_encoder::ElementSection::new();
-    let first = wasm_encoder::Elements::Functions([0][..].into());
-    elements.active(None, &ConstExpr::i32_const(0), first);
-    let mut body = Function::new([]);
-    // It grows, so that WAMR lets tables and memories be as large as they are declared.
-    body.instructions().ref_null(wasm_encoder::HeapType::FUNC).i32_const(0).table_grow(0).drop();
-    body.instructions().memory_size(0).end();
-    let mut code = CodeSection::new();
-    code.function(&body);
-    let mut module = Module::new();
-    module.section(&types).section(&functions).section(&tables).section(&memories);
-    module.section(&exports).section(&elements).section(&code);
-    module.finish()
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use crate::ID;
 use crate::api::Code;
 use crate::reuse::ReusedInstance;
-use crate::rewrite::{Added, Changes, Rewritten, rewrite};
+use crate::rewrite::{Added, Rewritten, rewrite};
 use crate::running::Running;
 use std::ffi::CString;
 use std::sync::Arc;
-use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
-use touchstone_executor::guest::{GuestModule, ModuleInfo, WASM_PAGE};
+use touchstone_executor::adapter::{Changes, CleanContent, LoadedGuest, LoadedModule};
+use touchstone_executor::guest::{GuestModule, WASM_PAGE};
 use touchstone_executor::memory::MemoryPool;
 use touchstone_executor::{Config, EffectiveConfig, Error, InstanceFrom, Result, Strategy};
 
@@ -25,32 +25,13 @@ pub(crate) struct Program {
     pub(crate) has_start: bool,
 }
 
-/// `true` if the memory is one of Touchstone's.
-fn lends(strategy: Strategy) -> bool {
-    strategy.instance != InstanceFrom::Interpreted
-}
-
-/// `true` if the memory comes with its content.
-fn brings_content(strategy: Strategy, info: &ModuleInfo) -> bool {
-    lends(strategy) && info.memory.is_some() && info.image_refusal().is_none()
-}
-
-/// Strategies of one class share an artifact.
-pub(crate) fn class_of(strategy: Strategy) -> &'static str {
-    if lends(strategy) { "memory lent" } else { "memory of its own" }
-}
-
 /// Translates a guest.
 pub(crate) fn prepare(
     guest: &GuestModule,
     strategy: Strategy,
     config: &Config,
 ) -> Result<Arc<Program>> {
-    let changes = Changes {
-        growth: lends(strategy) && guest.info().grows_memory,
-        clock: config.is_interruptible(),
-        empty_memory: brings_content(strategy, guest.info()),
-    };
+    let changes = Changes::of(guest.info(), strategy, config);
     let Rewritten { wasm, functions, added, has_start } = rewrite(guest, changes)?;
     let imports = guest.info().imports.len() + added.len();
     let code = Code::load(&wasm, imports).map_err(Error::runtime(ID, "translate the module"))?;
@@ -83,29 +64,17 @@ impl ModuleData {
     }
 }
 
-/// Loads a module under one strategy.
-pub(crate) fn load(
-    program: &Arc<Program>,
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
-) -> Result<LoadedModule<ModuleData>> {
-    let content = CleanContent::of(guest, strategy)?;
-    let pool = brings_content(strategy, guest.info()).then(|| {
-        let pool = MemoryPool::new(content.known().cloned(), config.instances as usize);
+pub(crate) fn load(program: &Arc<Program>, guest: LoadedGuest) -> Result<LoadedModule<ModuleData>> {
+    let content = CleanContent::of(&guest.guest, guest.strategy)?;
+    let pool = content.known().map(|template| {
+        let pool = MemoryPool::new(Some(template.clone()), guest.config.instances as usize);
         // WAMR compares each access with the size.
         Arc::new(pool.staying_open(true))
     });
-    let guest = LoadedGuest::new(ID, guest, strategy, config)?;
     let shared = Arc::new(ModuleData { guest, program: Arc::clone(program), content, pool });
-    let effective = describe(&shared);
-    Ok(match strategy.instance {
-        InstanceFrom::Reuse => {
-            LoadedModule::reused::<ReusedInstance>(&shared.guest, &shared, effective)
-        }
-        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
-    }
-    .probing_memory())
+    let (guest, effective) = (&shared.guest, describe(&shared));
+    let loaded = LoadedModule::by_strategy::<Running, ReusedInstance>(guest, &shared, effective);
+    Ok(loaded.probing_memory())
 }
 
 fn describe(shared: &ModuleData) -> EffectiveConfig {

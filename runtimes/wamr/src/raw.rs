@@ -9,9 +9,9 @@ use crate::ID;
 use crate::api::{Code, ExecEnv, Instance};
 use crate::host::bytes;
 use crate::module::STACK;
-use crate::rewrite::{Changes, START, rewrite};
+use crate::rewrite::{START, rewrite};
 use std::sync::Arc;
-use touchstone_executor::adapter::{RawCall, RawCaller, RawFrame, copy_output};
+use touchstone_executor::adapter::{Changes, RawCall, RawCaller, RawFrame, copy_output};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Error, Result, Signature, ValueType};
 

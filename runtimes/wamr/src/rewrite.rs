@@ -16,6 +16,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use touchstone_executor::adapter::Changes;
 use touchstone_executor::guest::{Check, GuestModule, HostCalls, MemoryLimits, Patch, ShortName};
 use touchstone_executor::{Error, ValueType};
 use wasm_encoder::{EntityType, ExportKind, Function, ImportSection, SectionId, ValType};
@@ -26,17 +27,6 @@ pub(crate) const HOST: &std::ffi::CStr = c"h";
 pub(crate) const START: &std::ffi::CStr = c"s";
 /// Functions and turns of loops between two looks at the clock.
 const TURNS: i32 = 1000;
-
-/// Changes that a strategy and a configuration need.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
-    /// The host grows the memory.
-    pub(crate) growth: bool,
-    /// The host looks at the clock.
-    pub(crate) clock: bool,
-    /// The memory is declared empty, and the content of data segments is left out.
-    pub(crate) empty_memory: bool,
-}
 
 /// A guest as WAMR is given it.
 pub(crate) struct Rewritten {

@@ -1,11 +1,10 @@
 //! The two engines.
 
-use crate::blocks;
 use crate::machine::{Environment, layout};
-use crate::module::{self, Program, SharedModule};
-use crate::raw;
-use std::sync::Arc;
-use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, loaded};
+use crate::{blocks, module, raw};
+use touchstone_executor::adapter::{
+    LoadedGuest, MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
+};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Error, Execution, Feature, Features,
@@ -67,7 +66,7 @@ impl Engine for Wasm3 {
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        module::class_of(strategy)
+        if MemoryClass::of(strategy).is_own() { "memory lent" } else { "memory of its own" }
     }
 
     fn compile(
@@ -92,10 +91,8 @@ impl Engine for Wasm3 {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        let program: &Arc<Program> = artifact.open(self, guest, strategy, config)?;
-        let shared = SharedModule::new(program, guest, strategy, config)?;
-        loaded(strategy, config, Box::new(shared.loaded()))
+        let (guest, program) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
+        loaded(strategy, config, Box::new(module::load(program, guest)?))
     }
 }
 

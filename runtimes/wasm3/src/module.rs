@@ -3,10 +3,10 @@
 use crate::blocks;
 use crate::machine::Machine;
 use crate::reuse::SavedMachine;
-use crate::rewrite::{Added, Changes, Rewritten, rewrite};
+use crate::rewrite::{Added, Rewritten, rewrite};
 use std::ffi::CString;
 use std::sync::Arc;
-use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
+use touchstone_executor::adapter::{Changes, CleanContent, LoadedGuest, LoadedModule, MemoryClass};
 use touchstone_executor::guest::{GuestModule, ModuleInfo, Segment};
 use touchstone_executor::{Config, EffectiveConfig, InstanceFrom, Result, Strategy};
 
@@ -29,38 +29,16 @@ pub(crate) struct Program {
     pub(crate) largest: u32,
 }
 
-/// `true` if the memory is one of Touchstone's.
-fn lends(strategy: Strategy) -> bool {
-    strategy.instance != InstanceFrom::Interpreted
-}
-
-/// `true` if the memory comes with its content, so that Wasm3 copies no data segment.
-fn brings_content(strategy: Strategy, info: &ModuleInfo) -> bool {
-    lends(strategy) && info.image_refusal().is_none()
-}
-
 /// The reason why Wasm3 cannot instantiate a module that others can.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
     let is_negative = |segment: &Segment| segment.offset.is_some_and(|at| at > i32::MAX as u32);
-    let copies = !brings_content(strategy, info) && info.segment_trap.is_none();
+    // A clock plays no part in them.
+    let changes = Changes::of(info, strategy, &Config::default());
+    let copies = !changes.empty_memory && info.segment_trap.is_none();
     (copies && info.segments.iter().any(is_negative)).then(|| {
         "a data segment lies behind 2 GiB, and Wasm3 takes its address for a negative number"
             .to_owned()
     })
-}
-
-/// The changes that a guest needs.
-fn changes(guest: &GuestModule, strategy: Strategy, config: &Config) -> Changes {
-    Changes {
-        growth: lends(strategy) && guest.info().grows_memory,
-        clock: config.is_interruptible(),
-        empty_memory: brings_content(strategy, guest.info()),
-    }
-}
-
-/// Strategies of one class share an artifact.
-pub(crate) fn class_of(strategy: Strategy) -> &'static str {
-    if lends(strategy) { "memory lent" } else { "memory of its own" }
 }
 
 /// Rewrites a guest for Wasm3.
@@ -71,9 +49,9 @@ pub(crate) fn prepare(
     strategy: Strategy,
     config: &Config,
 ) -> Result<Arc<Program>> {
-    let changes = changes(guest, strategy, config);
-    let Rewritten { wasm, functions, added } = rewrite(guest, changes)?;
     let info = guest.info();
+    let changes = Changes::of(info, strategy, config);
+    let Rewritten { wasm, functions, added } = rewrite(guest, changes)?;
     let program = Program {
         engine,
         eager,
@@ -96,38 +74,21 @@ pub(crate) struct SharedModule {
     pub(crate) content: CleanContent,
 }
 
+pub(crate) fn load(
+    program: &Arc<Program>,
+    guest: LoadedGuest,
+) -> Result<LoadedModule<SharedModule>> {
+    let content = CleanContent::of(&guest.guest, guest.strategy)?;
+    let shared = Arc::new(SharedModule { program: Arc::clone(program), guest, content });
+    let (guest, effective) = (&shared.guest, shared.effective());
+    let loaded = LoadedModule::by_strategy::<Machine, SavedMachine>(guest, &shared, effective);
+    let is_own = MemoryClass::of(guest.strategy).is_own();
+    Ok(if is_own { loaded.probing_memory() } else { loaded })
+}
+
 impl SharedModule {
-    pub(crate) fn new(
-        program: &Arc<Program>,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
-    ) -> Result<Arc<Self>> {
-        let content = match lends(strategy) {
-            true => CleanContent::of(guest, strategy)?,
-            false => CleanContent::unknown(strategy),
-        };
-        let guest = LoadedGuest::new(program.engine, guest, strategy, config)?;
-        Ok(Arc::new(Self { program: Arc::clone(program), guest, content }))
-    }
-
-    pub(crate) fn info(&self) -> &ModuleInfo {
-        self.guest.info()
-    }
-
-    /// The module under its strategy.
-    pub(crate) fn loaded(self: &Arc<Self>) -> LoadedModule<Self> {
-        let strategy = self.guest.strategy;
-        let (guest, effective) = (&self.guest, self.effective());
-        let loaded = match strategy.instance {
-            InstanceFrom::Reuse => LoadedModule::reused::<SavedMachine>(guest, self, effective),
-            _ => LoadedModule::fresh::<Machine>(guest, self, effective),
-        };
-        if lends(strategy) { loaded.probing_memory() } else { loaded }
-    }
-
     fn effective(&self) -> EffectiveConfig {
-        let (info, strategy) = (self.info(), self.guest.strategy);
+        let (info, strategy) = (self.guest.info(), self.guest.strategy);
         let effective = EffectiveConfig::new()
             .with("execution", "interpreted")
             .with(
@@ -174,7 +135,7 @@ impl SharedModule {
                 .to_owned(),
         };
         let effective = effective.with("instance", instance);
-        if !lends(strategy) {
+        if !MemoryClass::of(strategy).is_own() {
             return effective
                 .with("memory", "Wasm3's own, allocated and zeroed by it for each call")
                 .with("reset", "everything is dropped but code pages and function types")

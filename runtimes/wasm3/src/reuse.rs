@@ -4,7 +4,7 @@ use crate::machine::{Environment, Lent, Machine};
 use crate::module::SharedModule;
 use std::sync::Arc;
 use touchstone_executor::Result;
-use touchstone_executor::adapter::{Disposable, Resident};
+use touchstone_executor::adapter::{Disposable, Live, Resident};
 use touchstone_executor::memory::ResetterMut;
 
 impl Disposable for Machine {
@@ -59,12 +59,12 @@ impl Resident for SavedMachine {
             None => {
                 machine.start()?;
                 let memory = shared.guest.info().memory;
-                memory.map(|_| content.template(program.engine, machine.bytes())).transpose()?
+                memory.map(|_| content.template(program.engine, machine.memory())).transpose()?
             }
         };
         if let Some(template) = template {
             machine.lend(Lent::new(&template, program.largest)?)?;
-            content.check(&shared.guest, &template, machine.bytes().as_ptr() as usize)?;
+            content.check(&shared.guest, &template, machine.memory().as_ptr() as usize)?;
         }
         machine.save()?;
         Ok(Self(machine))
@@ -78,12 +78,8 @@ impl Resident for SavedMachine {
         self.0.resetter().map(work)
     }
 
-    /// An instance is replaced if Wasm3 failed to compile a function in it.
     fn reset(&mut self) -> Result<bool> {
-        if !self.0.is_sound() {
-            return Ok(false);
-        }
-        self.0.restore().map(|()| true)
+        self.0.restore()
     }
 
     fn trim(&mut self) -> Result<()> {

@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 use std::ffi::CString;
 use touchstone_executor::Error;
+use touchstone_executor::adapter::Changes;
 use touchstone_executor::guest::{
     Check, GuestModule, HostCalls, MEMORY, MemoryLimits, Patch, ShortName,
 };
@@ -20,17 +21,6 @@ use wasm_encoder::{EntityType, ExportKind, ImportSection, SectionId, ValType};
 
 /// Module part of every import's name.
 pub(crate) const HOST: &std::ffi::CStr = c"h";
-
-/// Changes that a strategy and a configuration need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Changes {
-    /// The host grows the memory.
-    pub(crate) growth: bool,
-    /// The host looks at the clock.
-    pub(crate) clock: bool,
-    /// The memory is declared empty, and the content of data segments is left out.
-    pub(crate) empty_memory: bool,
-}
 
 /// A guest as Wasm3 is given it.
 pub(crate) struct Rewritten {

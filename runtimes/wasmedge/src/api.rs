@@ -56,7 +56,6 @@ pub(crate) fn name(name: &str) -> ffi::WasmEdge_String {
     unsafe { ffi::WasmEdge_StringWrap(name.as_ptr().cast(), name.len() as u32) }
 }
 
-/// Version of the linked library.
 pub(crate) fn version() -> String {
     // SAFETY: a constant of the library.
     unsafe { CStr::from_ptr(ffi::WasmEdge_VersionGet()) }.to_string_lossy().into_owned()
@@ -149,9 +148,7 @@ impl Settings {
 /// Where a module lies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
-    /// In memory.
     Bytes(&'a [u8]),
-    /// In a file.
     File(&'a CStr),
 }
 
@@ -288,6 +285,27 @@ impl Executor {
             let failed = ffi::WasmEdge_Result { Code: RUNTIME_ERROR };
             Instance::own(instance).ok_or(Failure { result: failed })
         }
+    }
+
+    /// Calls a function; WasmEdge checks types and numbers of the values.
+    ///
+    /// # Safety
+    ///
+    /// The function must be of a live instance, whose imports can be called.
+    #[inline]
+    pub(crate) unsafe fn invoke(
+        &self,
+        function: Function,
+        params: &[ffi::WasmEdge_Value],
+        results: &mut [ffi::WasmEdge_Value],
+    ) -> Result<(), Failure> {
+        let (given, wanted) = (params.len() as u32, results.len() as u32);
+        let (params, results) = (params.as_ptr(), results.as_mut_ptr());
+        // SAFETY: as for this function, with the lengths of both slices.
+        check(unsafe {
+            let function = function.as_ptr();
+            ffi::WasmEdge_ExecutorInvoke(self.as_ptr(), function, params, given, results, wanted)
+        })
     }
 }
 

@@ -5,8 +5,8 @@ use crate::rewrite::{Changes, Rewritten};
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use touchstone_executor::adapter::{CompiledCode, ExecutableMap};
-use touchstone_executor::{CodeFrom, Config, Error, InstanceFrom, MemoryFrom, Result, Strategy};
+use touchstone_executor::adapter::{CompiledCode, ExecutableMap, MemoryClass};
+use touchstone_executor::{CodeFrom, Config, Error, Result, Strategy};
 use wasmedge_sys::ffi;
 use wasmparser::{Parser, Payload};
 
@@ -27,19 +27,11 @@ pub(crate) struct Code {
 
 /// The changes that a strategy and a configuration need.
 pub(crate) fn changes(strategy: Strategy, config: &Config) -> Changes {
-    Changes {
-        memory_of_ours: strategy.instance == InstanceFrom::Reuse
-            || strategy.memory != MemoryFrom::Segments,
-        clock: config.is_interruptible(),
-    }
+    let memory_of_ours = MemoryClass::of(strategy).is_own();
+    Changes { memory_of_ours, clock: config.is_interruptible() }
 }
 
 impl Code {
-    /// `compiled` is what WasmEdge loads of the rewritten guest.
-    pub(crate) fn new(changes: Changes, rewritten: Rewritten, compiled: CompiledCode) -> Self {
-        Self { changes, rewritten, compiled: Arc::new(compiled) }
-    }
-
     /// Loads from memory or from the file.
     pub(crate) fn load(
         &self,

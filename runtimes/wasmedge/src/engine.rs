@@ -7,7 +7,8 @@ use crate::{module, raw, signals};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, LazyLock};
 use touchstone_executor::adapter::{
-    ArtifactKey, CompiledCode, MeasuredEngine, RawCall, RawCaller, admit, loaded,
+    ArtifactKey, CompiledCode, LoadedGuest, MeasuredEngine, MemoryClass, RawCall, RawCaller, admit,
+    loaded,
 };
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -28,6 +29,14 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    /// The claimed way.
+    pub(crate) fn execution(self) -> Execution {
+        match self {
+            Self::Interpreter => Execution::Interpreted,
+            Self::Compiled | Self::JustInTime => Execution::Compiled,
+        }
+    }
+
     pub(crate) fn run_mode(self) -> RunMode {
         match self {
             Self::Interpreter => ffi::WasmEdge_RunMode_Interpreter,
@@ -37,16 +46,9 @@ impl Mode {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct WasmEdge {
-    mode: Mode,
-}
+pub(crate) struct WasmEdge(pub(crate) Mode);
 
 impl WasmEdge {
-    pub(crate) fn new(mode: Mode) -> Self {
-        Self { mode }
-    }
-
     /// Only compiled code is stored.
     fn key(
         &self,
@@ -56,7 +58,7 @@ impl WasmEdge {
         rewritten: &Rewritten,
     ) -> Option<ArtifactKey> {
         let made_of = format!("{COMPILER}; of {:x?}", Sha256::digest(&rewritten.wasm));
-        (self.mode == Mode::Compiled)
+        (self.0 == Mode::Compiled)
             .then(|| ArtifactKey::new(self, guest, strategy, config, &made_of))
             .flatten()
     }
@@ -75,7 +77,7 @@ impl WasmEdge {
 
 impl Engine for WasmEdge {
     fn id(&self) -> &'static str {
-        match self.mode {
+        match self.0 {
             Mode::Interpreter => "wasmedge",
             Mode::Compiled => "wasmedge_aot",
             Mode::JustInTime => "wasmedge_jit",
@@ -88,17 +90,14 @@ impl Engine for WasmEdge {
     }
 
     fn execution(&self) -> Execution {
-        match self.mode {
-            Mode::Interpreter => Execution::Interpreted,
-            Mode::Compiled | Mode::JustInTime => Execution::Compiled,
-        }
+        self.0.execution()
     }
 
     /// The interpreter takes memory for each call of a recursion, and compiled code the thread's
     /// stack. WasmEdge 0.17 limits neither.
     fn capabilities(&self) -> Capabilities {
         let features = Features::WASM2.with(Feature::RelaxedVectors);
-        let features = match self.mode {
+        let features = match self.0 {
             Mode::Interpreter | Mode::JustInTime => features.with(Feature::TailCalls),
             // LLVM may leave a tail call as a call, which takes stack.
             Mode::Compiled => features,
@@ -107,7 +106,7 @@ impl Engine for WasmEdge {
     }
 
     fn support(&self, strategy: Strategy) -> Support {
-        if strategy.code == CodeFrom::Precompiled && self.mode != Mode::Compiled {
+        if strategy.code == CodeFrom::Precompiled && self.0 != Mode::Compiled {
             return Support::unsupported("no code is compiled that could be stored");
         }
         match (strategy.instance, strategy.memory) {
@@ -123,30 +122,27 @@ impl Engine for WasmEdge {
     }
 
     fn support_for(&self, strategy: Strategy, guest: &GuestModule) -> Support {
-        let support = self.support(strategy);
         let info = guest.info();
-        let needs_image = strategy.instance == InstanceFrom::Recreate
-            && changes(strategy, &Config::default()).memory_of_ours;
         // A reused instance shows its clean content after instantiation.
+        let needs_image = MemoryClass::of(strategy) == MemoryClass::OwnImage;
         let image_refusal = needs_image.then(|| info.image_refusal()).flatten();
-        support.unless(strategy.refusal(info, self.capabilities().features).or(image_refusal))
+        let refusal = strategy.refusal(info, self.capabilities().features).or(image_refusal);
+        self.support(strategy).unless(refusal)
     }
 
     fn maps_regions(&self, strategy: Strategy) -> Support {
-        let is_mapped_over = changes(strategy, &Config::default()).memory_of_ours;
         match self.support(strategy) {
-            _ if self.mode != Mode::Compiled => Support::unsupported(Support::NO_REGION),
+            _ if self.0 != Mode::Compiled => Support::unsupported(Support::NO_REGION),
             Support::Unsupported { reason } => Support::Unsupported { reason },
-            _ if !is_mapped_over => Support::unsupported("its memories are WasmEdge's own"),
+            _ if !MemoryClass::of(strategy).is_own() => {
+                Support::unsupported("its memories are WasmEdge's own")
+            }
             _ => Support::Emulated { how: "mapped over the end of WasmEdge's memory" },
         }
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        match changes(strategy, &Config::default()).memory_of_ours {
-            true => "memory imported",
-            false => "memory defined",
-        }
+        if MemoryClass::of(strategy).is_own() { "memory imported" } else { "memory defined" }
     }
 
     fn compile(
@@ -160,7 +156,7 @@ impl Engine for WasmEdge {
         let changes = changes(strategy, config);
         let rewritten = rewrite(guest, changes)?;
         let key = self.key(guest, strategy, config, &rewritten);
-        let compiled = match self.mode {
+        let compiled = match self.0 {
             Mode::Compiled => {
                 // First, because it keeps others' handlers in place.
                 signals::guard(self.id())?;
@@ -169,7 +165,8 @@ impl Engine for WasmEdge {
             }
             Mode::Interpreter | Mode::JustInTime => rewritten.wasm.clone(),
         };
-        let code = Code::new(changes, rewritten, CompiledCode::new(compiled));
+        let compiled = Arc::new(CompiledCode::new(compiled));
+        let code = Code { changes, rewritten, compiled };
         Ok(self.artifact(guest, strategy, config, code).keyed(key))
     }
 
@@ -180,13 +177,9 @@ impl Engine for WasmEdge {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
+        let (guest, code) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
         api::log_off();
-        let code: &Code = artifact.open(self, guest, strategy, config)?;
-        let (engine, claimed) = (self.id(), self.execution());
-        let mode = self.mode.run_mode();
-        let module = module::load(engine, claimed, mode, guest, code, strategy, config)?;
-        loaded(strategy, config, Box::new(module))
+        loaded(strategy, config, Box::new(module::load(self.0, guest, code)?))
     }
 }
 
@@ -198,7 +191,7 @@ impl MeasuredEngine for WasmEdge {
         config: &Config,
         folder: &ArtifactFolder,
     ) -> Result<Option<Artifact>> {
-        if self.mode != Mode::Compiled {
+        if self.0 != Mode::Compiled {
             return Ok(None);
         }
         admit(self, strategy, guest, config)?;
@@ -206,13 +199,13 @@ impl MeasuredEngine for WasmEdge {
         let rewritten = rewrite(guest, changes)?;
         let Some(key) = self.key(guest, strategy, config, &rewritten) else { return Ok(None) };
         let Some(compiled) = folder.read(&key)? else { return Ok(None) };
-        let code = Code::new(changes, rewritten, compiled);
+        let code = Code { changes, rewritten, compiled: Arc::new(compiled) };
         Ok(Some(self.artifact(guest, strategy, config, code).keyed(Some(key))))
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {
         api::log_off();
-        raw::caller(self.id(), self.mode == Mode::Compiled, guest, call)
+        raw::caller(self.id(), self.0 == Mode::Compiled, guest, call)
     }
 
     fn has_raw(&self, strategy: Strategy) -> bool {

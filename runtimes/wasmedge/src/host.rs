@@ -27,12 +27,6 @@ pub(crate) struct Host {
     pub(crate) kept: GrownPages,
 }
 
-impl Host {
-    pub(crate) fn new(state: HostState, kept: GrownPages) -> Self {
-        Self { state, stopped: None, clock: Clock::default(), kept }
-    }
-}
-
 /// An import's answer and its data.
 pub(crate) struct Import {
     /// `None` for a function of the host's own.

@@ -21,7 +21,6 @@ mod running;
 mod signals;
 mod sizes;
 mod slot;
-mod snapshot;
 #[doc(hidden)]
 pub mod testing;
 mod trap;
@@ -39,5 +38,5 @@ pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
     api::log_off();
     // Loading reports a failure.
     let _ = signals::guard("wasmedge_aot");
-    vec![Box::new(WasmEdge::new(Mode::Interpreter)), Box::new(WasmEdge::new(Mode::Compiled))]
+    vec![Box::new(WasmEdge(Mode::Interpreter)), Box::new(WasmEdge(Mode::Compiled))]
 }

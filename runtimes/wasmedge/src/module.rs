@@ -2,16 +2,15 @@
 
 use crate::api::Settings;
 use crate::code::{COMPILER, Code, LoadedCode};
+use crate::engine::Mode;
 use crate::rewrite::{Added, Changes};
 use crate::running::Running;
-use crate::{api, signals, sizes};
+use crate::{signals, sizes};
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, Mapped};
-use touchstone_executor::guest::{GuestModule, ModuleInfo};
+use touchstone_executor::guest::ModuleInfo;
 use touchstone_executor::memory::ResetMethod;
-use touchstone_executor::{
-    CodeFrom, Config, EffectiveConfig, Error, Execution, InstanceFrom, Result, Strategy,
-};
+use touchstone_executor::{CodeFrom, EffectiveConfig, Error, Execution, InstanceFrom, Result};
 
 /// The parts that all instances of a module share.
 pub(crate) struct SharedModule {
@@ -26,26 +25,24 @@ pub(crate) struct SharedModule {
     pub(crate) guest: LoadedGuest,
 }
 
-/// Loads a module under one strategy.
 pub(crate) fn load(
-    engine: &'static str,
-    claimed: Execution,
-    mode: api::RunMode,
-    guest: &GuestModule,
+    mode: Mode,
+    guest: LoadedGuest,
     code: &Code,
-    strategy: Strategy,
-    config: &Config,
 ) -> Result<LoadedModule<SharedModule>> {
+    let (engine, strategy, claimed) = (guest.engine, guest.strategy, mode.execution());
     if claimed == Execution::Compiled {
         signals::guard(engine)?;
     }
-    let settings = Settings::new(mode).map_err(Error::runtime(engine, "configure itself"))?;
+    let failed = Error::runtime(engine, "configure itself");
+    let settings = Settings::new(mode.run_mode()).map_err(failed)?;
     let loaded = code.load(engine, &settings, strategy.code)?;
+    let region = guest.config.region.as_ref();
     // Only machine code faults at a write there.
-    if config.region.is_some() && loaded.executable == 0 {
+    if region.is_some() && loaded.executable == 0 {
         return Err(Error::no_region("WasmEdge interprets the module"));
     }
-    let content = CleanContent::of(guest, strategy)?.sharing(guest, config.region.as_ref())?;
+    let content = CleanContent::of(&guest.guest, strategy)?.sharing(&guest.guest, region)?;
     let shared = Arc::new(SharedModule {
         settings,
         code: loaded,
@@ -53,15 +50,10 @@ pub(crate) fn load(
         added: code.rewritten.added.clone(),
         has_start: code.rewritten.has_start,
         content,
-        guest: LoadedGuest::new(engine, guest, strategy, config)?,
+        guest,
     });
-    let effective = shared.effective(claimed);
-    let loaded = match strategy.instance {
-        InstanceFrom::Reuse => {
-            LoadedModule::reused::<Mapped<Running>>(&shared.guest, &shared, effective)
-        }
-        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
-    };
+    let (guest, effective) = (&shared.guest, shared.effective(claimed));
+    let loaded = LoadedModule::by_strategy::<Running, Mapped<Running>>(guest, &shared, effective);
     Ok(loaded.probing_memory().in_wrong_mode(shared.wrong_mode(claimed)))
 }
 
@@ -89,9 +81,8 @@ impl SharedModule {
     }
 
     fn effective(&self, claimed: Execution) -> EffectiveConfig {
-        let shared = self;
         let effective = EffectiveConfig::new();
-        let effective = match (self.has_code(), shared.code.executable) {
+        let effective = match (self.has_code(), self.code.executable) {
             (false, _) => effective.with("execution", claimed.to_string()),
             (true, 0) => effective.with("execution", "interpreted"),
             (true, bytes) => effective
@@ -104,21 +95,20 @@ impl SharedModule {
                      which leaves other runtimes' faults to them",
                 ),
         };
-        let reset = match (shared.guest.strategy.instance, shared.content.reset()) {
+        let reset = match (self.guest.strategy.instance, self.content.reset()) {
             (InstanceFrom::Recreate, ResetMethod::Segments) => "everything is dropped".to_owned(),
             (_, reset) => reset.to_string(),
         };
-        let put_back = match (sizes::refusal(), shared.code.executable) {
+        let put_back = match (sizes::refusal(), self.code.executable) {
             (Some(_), _) => "the instance is replaced by a new one",
             (None, 0) => "its first size put back, what lies behind cleaned",
             (None, _) => "its first size put back, what lies behind cleaned and closed",
         };
-        let (instance, grown) =
-            match (shared.guest.strategy.instance, shared.changes.memory_of_ours) {
-                (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
-                (_, true) => ("new each call, importing one memory", put_back),
-                (_, false) => ("new each call", "dropped with the instance"),
-            };
+        let (instance, grown) = match (self.guest.strategy.instance, self.changes.memory_of_ours) {
+            (InstanceFrom::Reuse, _) => ("one, reset in place", put_back),
+            (_, true) => ("new each call, importing one memory", put_back),
+            (_, false) => ("new each call", "dropped with the instance"),
+        };
         effective
             .with("compilation", "one thread")
             .with("stack", "the thread's; WasmEdge does not limit recursion")
@@ -127,7 +117,7 @@ impl SharedModule {
             .with("grown memory", grown)
             .with(
                 "grown table",
-                match shared.guest.strategy.instance {
+                match self.guest.strategy.instance {
                     InstanceFrom::Reuse => "the instance is replaced by a new one",
                     _ => "dropped with the instance",
                 },
@@ -136,7 +126,7 @@ impl SharedModule {
             .with("addresses", "12 GiB for each memory")
             .with(
                 "deadline",
-                if shared.guest.config.is_interruptible() {
+                if self.guest.config.is_interruptible() {
                     "on, by code added to functions and loops"
                 } else {
                     "off"
@@ -145,7 +135,7 @@ impl SharedModule {
             .with("statistics", "off")
             .with(
                 "code",
-                match shared.guest.strategy.code {
+                match self.guest.strategy.code {
                     CodeFrom::InProcess => "handed over in memory",
                     CodeFrom::Precompiled => "read from a universal module in a file",
                 },

@@ -64,7 +64,6 @@ pub(crate) fn start() -> String {
     format!("{ADDED}start")
 }
 
-/// Rewrites a guest.
 pub(crate) fn rewrite(guest: &GuestModule, changes: Changes) -> Result<Rewritten, Error> {
     let info = guest.info();
     let has_code = info.functions > info.imports.len();

@@ -66,7 +66,6 @@ impl Running {
         self.start()
     }
 
-    /// Runs the start function.
     fn start(&mut self) -> Result<()> {
         let shared = &self.slot.shared;
         if !shared.has_start {
@@ -88,26 +87,10 @@ impl Running {
         self.slot.clear();
     }
 
-    pub(crate) fn bytes(&mut self) -> Option<&mut [u8]> {
-        let memory = self.memory?;
-        // SAFETY: the memory is of the slot's instance; no guest runs while this is borrowed, and
-        // all that grows or remaps the memory borrows this mutably.
-        Some(unsafe { bytes(memory.as_ptr()) })
-    }
-
-    pub(crate) fn base(&self) -> *mut u8 {
-        self.base as *mut u8
-    }
-
     fn entry(&mut self, index: u32) -> Result<Function> {
-        match self.entries.get(index as usize) {
-            Some(Some(entry)) => Ok(*entry),
-            Some(None) => self.find_entry(index),
-            None => Err(FOREIGN),
+        if let Some(known) = *self.entries.get(index as usize).ok_or(FOREIGN)? {
+            return Ok(known);
         }
-    }
-
-    fn find_entry(&mut self, index: u32) -> Result<Function> {
         let shared = &self.slot.shared;
         let export = shared.guest.exports.get(index).ok_or(FOREIGN)?;
         let found = self.slot.instance().and_then(|instance| instance.function(&export.name));
@@ -118,7 +101,6 @@ impl Running {
     }
 }
 
-/// Calls a function of the guest.
 fn invoke(
     slot: &mut Slot,
     base: usize,
@@ -129,43 +111,27 @@ fn invoke(
     if slot.shared.guest.config.is_interruptible() {
         slot.start_clock();
     }
-    // SAFETY: the function is of the live instance in the slot, the lengths are those of `params`
-    // and `results`, and WasmEdge checks their types.
-    let ended = while_running(FaultRange::Guest(base), || unsafe {
-        api::check(ffi::WasmEdge_ExecutorInvoke(
-            slot.executor().as_ptr(),
-            function.as_ptr(),
-            params.as_ptr(),
-            params.len() as u32,
-            results.as_mut_ptr(),
-            results.len() as u32,
-        ))
+    let ended = while_running(FaultRange::Guest(base), || {
+        // SAFETY: the function is of the live instance in the slot, which has the imports.
+        unsafe { slot.executor.invoke(function, params, results) }
     });
-    match ended {
-        Ok(()) => Ok(Ok(())),
-        Err(failure) => {
-            let stop = slot.take_stop();
-            trap::sort(slot.shared.guest.engine, failure, stop).map(Err)
-        }
-    }
+    ended.map(Ok).or_else(|failure| {
+        let stop = slot.take_stop();
+        trap::sort(slot.shared.guest.engine, failure, stop).map(Err)
+    })
 }
 
-/// The start of a memory.
 pub(crate) fn start_of(memory: Memory) -> usize {
     // SAFETY: the memory is of a live instance; a length of zero asks for the address alone.
     unsafe { ffi::WasmEdge_MemoryInstanceGetPointer(memory.as_ptr(), 0, 0) as usize }
 }
 
 impl Live for Running {
-    fn memory(&mut self) -> &mut [u8] {
-        self.bytes().unwrap_or_default()
-    }
-
     fn shown_memory(&mut self) -> Option<&[u8]> {
         // SAFETY: the memory is the only one of the slot's instances, no guest runs while this is
         // borrowed, and `base` is its start.
-        let shown = unsafe { self.slot.grown_pages().show(self.base()) };
-        self.bytes().filter(|bytes| shown && !bytes.is_empty()).map(|bytes| &*bytes)
+        let shown = unsafe { self.slot.grown_pages().show(self.base as *mut u8) };
+        Some(&*self.memory()).filter(|memory| shown && !memory.is_empty())
     }
 
     fn rights(&self) -> Rights {
@@ -187,8 +153,9 @@ impl Live for Running {
 
     fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
         let memory = self.memory.map_or(std::ptr::null_mut(), Memory::as_ptr);
-        // SAFETY: as in `bytes`; the host's state lies elsewhere, and `self` stays
-        // borrowed for both.
+        // SAFETY: the memory is of the slot's instance; no guest runs while this is borrowed, and
+        // all that grows or remaps the memory borrows this mutably. The host's state lies
+        // elsewhere, and `self` stays borrowed for both.
         (unsafe { bytes(memory) }, self.slot.host())
     }
 

@@ -1,8 +1,7 @@
 //! Signal routing for WasmEdge's compiled code, which traps by signals.
 //!
-//! Each compiled call of WasmEdge 0.17 installs handlers for SIGSEGV, SIGBUS and SIGFPE. At its
-//! end it installs the *default* ones if a counter shows that no other call runs. This has two
-//! defects:
+//! Each compiled call of WasmEdge 0.17 installs handlers for SIGSEGV, SIGBUS and SIGFPE. At its end
+//! it installs the *default* ones if a counter shows that no other call runs. This has two defects:
 //!
 //! * If another thread traps between the count and the installation, or after the removal, the
 //!   process ends.
@@ -59,8 +58,8 @@ pub(crate) fn while_running<T>(what: FaultRange, work: impl FnOnce() -> T) -> T 
 
 /// The handlers that Touchstone's calls, for each of `SIGNALS`.
 struct Handlers {
-    wasmedge: [Handler; 3],
-    before: [libc::sigaction; 3],
+    wasmedge: Vec<Handler>,
+    before: Vec<libc::sigaction>,
 }
 
 static HANDLERS: OnceLock<Handlers> = OnceLock::new();
@@ -81,24 +80,15 @@ fn start() -> Result<(), String> {
     start_guardian()?;
     let now = installed(&SIGNALS)?;
     give_back(&all, &before_all);
-    let mut wasmedge: [Option<Handler>; 3] = [None; 3];
-    for (handler, action) in wasmedge.iter_mut().zip(&now) {
+    let handler = |action: libc::sigaction| {
         if !is_of_wasmedge(action.sa_sigaction) || action.sa_flags & libc::SA_SIGINFO == 0 {
             return Err("another runtime installed its own in the same moment".to_owned());
         }
         // SAFETY: the kernel reports an installed function, whose type SA_SIGINFO tells.
-        *handler = Some(unsafe {
-            std::mem::transmute::<libc::sighandler_t, Handler>(action.sa_sigaction)
-        });
-    }
-    let [Some(segv), Some(bus), Some(fpe)] = wasmedge else {
-        return Err("a handler is missing".to_owned());
+        Ok(unsafe { std::mem::transmute::<libc::sighandler_t, Handler>(action.sa_sigaction) })
     };
-    let &[at_segv, at_bus, at_fpe] = &before[..] else {
-        return Err("a handler is missing".to_owned());
-    };
-    let before = [at_segv, at_bus, at_fpe];
-    let _ = HANDLERS.set(Handlers { wasmedge: [segv, bus, fpe], before });
+    let wasmedge = now.into_iter().map(handler).collect::<Result<_, String>>()?;
+    let _ = HANDLERS.set(Handlers { wasmedge, before });
     for signal in SIGNALS {
         // SAFETY: `dispatch` has the type of SA_SIGINFO, does only what is allowed in a handler,
         // and finds HANDLERS set. SA_ONSTACK, because an earlier handler may report an exhausted
@@ -297,15 +287,7 @@ fn enter_and_stay(ready: &Ready) -> Result<(), String> {
         let instance =
             executor.instantiate(&store, &module).map_err(|failure| failure.to_string())?;
         let function = instance.function("f").ok_or("its function is gone")?;
-        api::check(ffi::WasmEdge_ExecutorInvoke(
-            executor.as_ptr(),
-            function.as_ptr(),
-            std::ptr::null(),
-            0,
-            std::ptr::null_mut(),
-            0,
-        ))
-        .map_err(|failure| failure.to_string())
+        executor.invoke(function, &[], &mut []).map_err(|failure| failure.to_string())
     }
 }
 

@@ -84,19 +84,8 @@ fn verify(minimum: usize) -> Result<(), &'static str> {
         // SAFETY: makes a number.
         let mut result = unsafe { ffi::WasmEdge_ValueGenI32(-1) };
         // SAFETY: the function is of the live instance, takes nothing and gives one number.
-        let ended = unsafe {
-            let function = function.as_ptr();
-            let results = &raw mut result;
-            ffi::WasmEdge_ExecutorInvoke(
-                executor.as_ptr(),
-                function,
-                std::ptr::null(),
-                0,
-                results,
-                1,
-            )
-        };
-        Ok(api::check(ended).is_ok().then_some(result.Value))
+        let ended = unsafe { executor.invoke(function, &[], std::slice::from_mut(&mut result)) };
+        Ok(ended.is_ok().then_some(result.Value))
     };
     // SAFETY: the memory is of the live instance. The word is a part, which is not constant, of its
     // limits, and holds their minimum; nobody else uses the memory.

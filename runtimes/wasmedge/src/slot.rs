@@ -7,7 +7,7 @@ use crate::rewrite::HOST;
 use crate::sizes::GrownPages;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use touchstone_executor::adapter::HostState;
+use touchstone_executor::adapter::{Clock, HostState};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::{Error, Result, Trap};
 
@@ -18,7 +18,7 @@ pub(crate) const MAKE_MEMORY: &str = "make a memory";
 pub(crate) struct Slot {
     instance: Option<Instance>,
     store: Store,
-    executor: Executor,
+    pub(crate) executor: Executor,
     /// The host functions, and Touchstone's memory.
     imports: Instance,
     _provided: Box<[Import]>,
@@ -51,8 +51,9 @@ impl Slot {
         let closed = shared.code.executable > 0;
         let kept =
             GrownPages::new(closed, shared.guest.config.region.is_some(), info.memory.is_some())?;
-        let host =
-            OwnedHost(NonNull::from(Box::leak(Box::new(Host::new(shared.guest.new_host(), kept)))));
+        let state = shared.guest.new_host();
+        let host = Host { state, stopped: None, clock: Clock::default(), kept };
+        let host = OwnedHost(NonNull::from(Box::leak(Box::new(host))));
         // SAFETY: both are fields of this slot, dropped after all that can call them.
         let provided = unsafe {
             host::provide(engine, &imports, &shared.guest.functions, &shared.added, host.0)
@@ -110,10 +111,6 @@ impl Slot {
         self.instance.as_ref()
     }
 
-    pub(crate) fn executor(&self) -> &Executor {
-        &self.executor
-    }
-
     /// Touchstone's memory that instances import.
     pub(crate) fn memory_of_ours(&self) -> Option<api::Memory> {
         self.imports.memory(MEMORY)
@@ -129,7 +126,6 @@ impl Slot {
         unsafe { &(*self.host.0.as_ptr()).kept }
     }
 
-    /// Starts the time of a call.
     pub(crate) fn start_clock(&mut self) {
         // SAFETY: as in `host`.
         let host = unsafe { self.host.0.as_mut() };

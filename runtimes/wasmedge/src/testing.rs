@@ -10,7 +10,7 @@ use wasmedge_sys::ffi;
 /// An engine that claims to compile, in WasmEdge's just-in-time mode, which interprets.
 #[must_use]
 pub fn just_in_time() -> Box<dyn MeasuredEngine> {
-    Box::new(WasmEdge::new(Mode::JustInTime))
+    Box::new(WasmEdge(Mode::JustInTime))
 }
 
 /// Calls compiled code that traps, on several threads, with or without the guardian.
@@ -49,14 +49,7 @@ fn trap_often(bytes: &[u8], calls: usize) -> Result<(), String> {
     for _ in 0..calls {
         // SAFETY: the function is of the live instance, and takes and gives nothing.
         let ended = while_running(FaultRange::Anywhere, || unsafe {
-            api::check(ffi::WasmEdge_ExecutorInvoke(
-                executor.as_ptr(),
-                function.as_ptr(),
-                std::ptr::null(),
-                0,
-                std::ptr::null_mut(),
-                0,
-            ))
+            executor.invoke(function, &[], &mut [])
         });
         match ended {
             Err(failure) if failure.code() == Some(0x0408) => {}

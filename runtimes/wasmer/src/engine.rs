@@ -6,7 +6,7 @@ use crate::{module, raw};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::adapter::{
-    CompiledCode, MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
+    CompiledCode, LoadedGuest, MeasuredEngine, MemoryClass, RawCall, RawCaller, admit, loaded,
 };
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
@@ -14,7 +14,6 @@ use touchstone_executor::{
     Strategy, Support,
 };
 
-#[derive(Debug)]
 pub(crate) struct Wasmer {
     version: String,
 }
@@ -88,12 +87,10 @@ impl Engine for Wasmer {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        artifact.open::<()>(self, guest, strategy, config)?;
+        let (guest, ()) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
         let code = artifact.code(ID)?.ok_or(Error::Misuse("an artifact without code"))?;
         let load = |engine: &_| load_module(code, engine, strategy.code);
-        let module = module::load(guest, strategy, config, load)?;
-        loaded(strategy, config, Box::new(module))
+        loaded(strategy, config, Box::new(module::load(guest, load)?))
     }
 }
 
@@ -117,8 +114,7 @@ fn load_module(
         // anybody's hands since.
         CodeFrom::InProcess => unsafe { wasmer::Module::deserialize(engine, code.bytes()) },
         CodeFrom::Precompiled => {
-            // Wasmer opens files by name only, and this one has none but its
-            // descriptor's.
+            // Wasmer opens files by name only, and this one has none but its descriptor's.
             let name = format!("/proc/self/fd/{}", code.staged(ID)?.as_raw_fd());
             // SAFETY: as above: `staged` has just seen these bytes in the file, which
             // has no name by which others could reach it.

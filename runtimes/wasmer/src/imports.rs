@@ -96,7 +96,6 @@ fn untyped(
     })
 }
 
-/// A guest that waits for a host function.
 struct WaitingGuest<'a>(Guest<'a>);
 
 impl HostCaller for WaitingGuest<'_> {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use touchstone_executor::guest::WASM_PAGE;
-use touchstone_executor::memory::{Memory as OwnMemory, MemoryPool, MemoryTemplate, Padded};
+use touchstone_executor::memory::{MemoryPool, MemoryTemplate, PooledMemory};
 use wasmer::sys::vm::{LinearMemory, VMMemory, VMMemoryDefinition, VMTable, VMTableDefinition};
 use wasmer::sys::{BaseTunables, Target, Tunables};
 use wasmer::{
@@ -41,7 +41,6 @@ pub(crate) struct Memories {
 }
 
 impl Memories {
-    /// Wasmer's own memories.
     pub(crate) fn of_wasmer() -> Self {
         Self { pool: None, base: BaseTunables::for_target(&Target::default()) }
     }
@@ -89,20 +88,13 @@ impl Tunables for Memories {
         };
         let size = ty.minimum.0 as usize * WASM_PAGE;
         let reserved = bound.0 as usize * WASM_PAGE + offset_guard_size as usize;
-        let mut mapping =
-            pool.take(size, reserved).map_err(|error| MemoryError::Generic(error.to_string()))?;
+        let mut lease = PooledMemory::new(pool, size, reserved, false)
+            .map_err(|error| MemoryError::Generic(error.to_string()))?;
         // As the driver of instances does, new or reused.
-        if let Some(mut resetter) = mapping.resetter() {
+        if let Some(mut resetter) = lease.resetter() {
             resetter.note_threads();
         }
-        let lent = Lent {
-            ty: *ty,
-            style: *style,
-            pages: ty.minimum,
-            definition,
-            home: Arc::clone(pool),
-            mapping: Some(mapping),
-        };
+        let lent = Lent { ty: *ty, style: *style, pages: ty.minimum, definition, lease };
         lent.publish();
         Ok(VMMemory(Box::new(lent)))
     }
@@ -131,28 +123,24 @@ struct Lent {
     pages: Pages,
     /// Where the instance keeps base and length for compiled code.
     definition: NonNull<VMMemoryDefinition>,
-    home: Arc<MemoryPool>,
-    /// `None` only while it is being dropped.
-    mapping: Option<Box<Padded<OwnMemory>>>,
+    lease: PooledMemory,
 }
 
 // SAFETY: the definition lies in the instance that this memory was made for.
 // Wasmer keeps both in one store and moves them to another thread only together.
 unsafe impl Send for Lent {}
-// SAFETY: through a shared reference the definition is only read, or written by
-// `publish`, which is called before anybody else has the memory and under
-// `&mut self`.
+// SAFETY: through a shared reference the definition is only read, or written by `publish`, which is
+// called before anybody else has the memory and under `&mut self`.
 unsafe impl Sync for Lent {}
 
 impl Lent {
     /// Tells compiled code base and length.
     fn publish(&self) {
-        let base = self.mapping.as_ref().map_or(std::ptr::null_mut(), |mapping| mapping.base());
+        let base = self.lease.base();
         let current_length = self.pages.0 as usize * WASM_PAGE;
-        // SAFETY: Wasmer gives the place of the instance's definition, which
-        // lives as long as the instance; it is called while the instance is
-        // being made, or by `grow`, for an instance that lives. No reference to
-        // it is held by anybody.
+        // SAFETY: Wasmer gives the place of the instance's definition, which lives as long as the
+        // instance; it is called while the instance is being made, or by `grow`, for an instance
+        // that lives. No reference to it is held by anybody.
         unsafe { self.definition.write(VMMemoryDefinition { base, current_length }) };
     }
 }
@@ -171,14 +159,12 @@ impl LinearMemory for Lent {
     }
 
     fn grow(&mut self, delta: Pages) -> Result<Pages, MemoryError> {
-        let refused = || MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
+        let (current, attempted_delta) = (self.pages, delta);
+        let refused = || MemoryError::CouldNotGrow { current, attempted_delta };
         let largest = self.ty.maximum.unwrap_or(Pages::max_value()).min(Pages::max_value());
         let pages = self.pages.checked_add(delta).filter(|pages| *pages <= largest);
         let pages = pages.filter(|pages| may_grow(self, *pages)).ok_or_else(refused)?;
-        if let Some(mapping) = &mut self.mapping {
-            let refused = MemoryError::CouldNotGrow { current: self.pages, attempted_delta: delta };
-            mapping.grow(pages.0 as usize * WASM_PAGE).map_err(|_| refused)?;
-        }
+        self.lease.grow(pages.0 as usize * WASM_PAGE).map_err(|_| refused())?;
         let before = std::mem::replace(&mut self.pages, pages);
         self.publish();
         Ok(before)
@@ -262,12 +248,4 @@ fn may_grow(memory: &impl LinearMemory, pages: Pages) -> bool {
     let base = unsafe { memory.vmmemory().as_ref() }.base as usize;
     let is_it = |(limited, most): &(usize, u32)| *limited == base && pages.0 > *most;
     pages == memory.size() || !LIMITS.with_borrow(|limits| limits.iter().any(is_it))
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        if let Some(mapping) = self.mapping.take() {
-            self.home.give_back(mapping);
-        }
-    }
 }

@@ -3,11 +3,10 @@
 use crate::imports::Imports;
 use crate::memory::Memories;
 use crate::running::Running;
-use crate::settings::{self, ID};
+use crate::settings;
 use std::sync::Arc;
+use touchstone_executor::Result;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule, Mapped, MemoryClass};
-use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Config, InstanceFrom, Result, Strategy};
 
 pub(crate) struct ModuleData {
     // The module is dropped before the engine, which owns its code.
@@ -18,25 +17,21 @@ pub(crate) struct ModuleData {
     pub(crate) content: CleanContent,
 }
 
-/// Loads a module under one strategy.
 pub(crate) fn load(
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
+    guest: LoadedGuest,
     load: impl FnOnce(&wasmer::Engine) -> Result<wasmer::Module>,
 ) -> Result<LoadedModule<ModuleData>> {
-    let content = CleanContent::of(guest, strategy)?;
-    let memories = match MemoryClass::of(strategy) {
+    let content = CleanContent::of(&guest.guest, guest.strategy)?;
+    let memories = match MemoryClass::of(guest.strategy) {
         MemoryClass::Segments => Memories::of_wasmer(),
         MemoryClass::OwnImage => {
-            Memories::pooled(content.known().cloned(), config.instances as usize)
+            Memories::pooled(content.known().cloned(), guest.config.instances as usize)
         }
         // The instance installs the template itself, after instantiation.
         MemoryClass::Resettable => Memories::pooled(None, 0),
     };
     let engine = settings::running(memories);
     let module = load(&engine)?;
-    let guest = LoadedGuest::new(ID, guest, strategy, config)?;
     let shared = Arc::new(ModuleData {
         imports: Imports::of(&module, &guest.functions)?,
         guest,
@@ -44,12 +39,8 @@ pub(crate) fn load(
         module,
         engine,
     });
-    let effective = settings::describe(strategy, config);
-    let loaded = match strategy.instance {
-        InstanceFrom::Reuse => {
-            LoadedModule::reused::<Mapped<Running>>(&shared.guest, &shared, effective)
-        }
-        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
-    };
+    let guest = &shared.guest;
+    let effective = settings::describe(guest.strategy, &guest.config);
+    let loaded = LoadedModule::by_strategy::<Running, Mapped<Running>>(guest, &shared, effective);
     Ok(loaded.probing_memory())
 }

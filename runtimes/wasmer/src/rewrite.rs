@@ -1,8 +1,7 @@
 //! Rewriting of guests for Wasmer.
 //!
 //! * A start function is removed from the module and exported, because Wasmer runs it before it
-//!   exposes the memory, which host functions need. The adapter calls it right after
-//!   instantiation.
+//!   exposes the memory, which host functions need. The adapter calls it right after instantiation.
 //! * For calls that can be stopped, functions and loops count down a global, and call the host to
 //!   check the clock when it reaches zero. Wasmer can stop a guest only by a count of operators,
 //!   after which the guest cannot continue.

@@ -11,8 +11,7 @@ use touchstone_executor::adapter::{Clock, Disposable, EnforcedLimits, HostState,
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::{Error, Reference, Result, Trap, Value, ValueType};
 use wasmer::{
-    Function, FunctionEnv, Instance, InstantiationError, Memory, RuntimeError, Store,
-    TypedFunction, Value as Val,
+    Function, FunctionEnv, Instance, InstantiationError, Memory, Store, TypedFunction, Value as Val,
 };
 
 const FOREIGN: Error = Error::FOREIGN_HANDLE;
@@ -34,41 +33,15 @@ pub(crate) struct Running {
     shared: Arc<ModuleData>,
 }
 
-// SAFETY: of the fields only the store is not `Send`. Wasmer 7 leaves it open
-// because its objects point at each other, and because host functions and the
-// hook after a call are trait objects that do not say whether they are. The
-// objects lie on the heap, belong to this store alone and move with it; host
-// functions and their environment had to be `Send` when they were given; no hook
-// is set. What Wasmer keeps per thread (the stack of running stores, a machine
-// stack, the signal stack) it takes at the beginning of a call and leaves at its
-// end, and a call needs `&mut self`.
+// SAFETY: of the fields only the store is not `Send`. Wasmer 7 leaves it open because its objects
+// point at each other, and because host functions and the hook after a call are trait objects that
+// do not say whether they are. The objects lie on the heap, belong to this store alone and move
+// with it; host functions and their environment had to be `Send` when they were given; no hook is
+// set. What Wasmer keeps per thread (the stack of running stores, a machine stack, the signal
+// stack) it takes at the beginning of a call and leaves at its end, and a call needs `&mut self`.
 unsafe impl Send for Running {}
 
 impl Running {
-    /// Makes a new instance and runs its start function.
-    pub(crate) fn instantiate(shared: &Arc<ModuleData>, state: HostState) -> Result<Self> {
-        let mut store = Store::new(shared.engine.clone());
-        let env =
-            FunctionEnv::new(&mut store, Host { state, memory: None, clock: Clock::default() });
-        let imports = shared.imports.define(&mut store, &env);
-        let instance =
-            Instance::new_by_index(&mut store, &shared.module, &imports).map_err(|error| {
-                match error {
-                    // The start function is not part of the module: a segment does not fit.
-                    InstantiationError::Start(error) => Error::of_instantiation(trap::sort(error)),
-                    other => Error::runtime(ID, "instantiate the module")(other),
-                }
-            })?;
-        let memory = instance.exports.get_memory(MEMORY).ok().cloned();
-        env.as_mut(&mut store).memory.clone_from(&memory);
-        let mut running =
-            Self { store, memory, instance, env, entry: None, shared: Arc::clone(shared) };
-        if shared.guest.info().has_start {
-            running.start()?;
-        }
-        Ok(running)
-    }
-
     fn start(&mut self) -> Result<()> {
         let failed = || Error::runtime(ID, "run the start function");
         let start: TypedFunction<(), ()> =
@@ -110,13 +83,6 @@ impl Running {
         self.entry = Some((index, entry));
         Ok(())
     }
-
-    fn ended<T>(&self, ended: Result<T, RuntimeError>) -> Result<Result<T, Trap>> {
-        match ended {
-            Ok(value) => Ok(Ok(value)),
-            Err(error) => trap::sort(error).map(Err),
-        }
-    }
 }
 
 impl Disposable for Running {
@@ -124,9 +90,28 @@ impl Disposable for Running {
     type Kept = HostState;
 
     fn new(shared: &Arc<ModuleData>, kept: Option<HostState>) -> Result<Self> {
-        let mut host = kept.unwrap_or_else(|| shared.guest.new_host());
-        host.reset();
-        Self::instantiate(shared, host)
+        let mut state = kept.unwrap_or_else(|| shared.guest.new_host());
+        state.reset();
+        let mut store = Store::new(shared.engine.clone());
+        let env =
+            FunctionEnv::new(&mut store, Host { state, memory: None, clock: Clock::default() });
+        let imports = shared.imports.define(&mut store, &env);
+        let instance =
+            Instance::new_by_index(&mut store, &shared.module, &imports).map_err(|error| {
+                match error {
+                    // The start function is not part of the module: a segment does not fit.
+                    InstantiationError::Start(error) => Error::of_instantiation(trap::sort(error)),
+                    other => Error::runtime(ID, "instantiate the module")(other),
+                }
+            })?;
+        let memory = instance.exports.get_memory(MEMORY).ok().cloned();
+        env.as_mut(&mut store).memory.clone_from(&memory);
+        let mut running =
+            Self { store, memory, instance, env, entry: None, shared: Arc::clone(shared) };
+        if shared.guest.info().has_start {
+            running.start()?;
+        }
+        Ok(running)
     }
 
     fn into_kept(mut self) -> HostState {
@@ -168,7 +153,7 @@ impl Live for Running {
             return Err(FOREIGN);
         };
         let ended = function.call(&mut self.store, pointer, length);
-        self.ended(ended)
+        ended.map(Ok).or_else(|error| trap::sort(error).map(Err))
     }
 
     fn call_plain(
@@ -185,15 +170,11 @@ impl Live for Running {
             Some((_, Entry::Nothing(function))) => function.call(&mut self.store),
             Some((_, Entry::Other(function))) => {
                 let params: Vec<Val> = params.iter().map(|value| to_wasmer(*value)).collect();
-                match function.call(&mut self.store, &params) {
-                    Ok(values) => {
-                        for (result, value) in results.iter_mut().zip(&values) {
-                            *result = from_wasmer(value)?;
-                        }
-                        Ok(())
-                    }
-                    Err(error) => Err(error),
+                let ended = function.call(&mut self.store, &params);
+                for (result, value) in results.iter_mut().zip(ended.iter().flatten()) {
+                    *result = from_wasmer(value)?;
                 }
+                ended.map(drop)
             }
             Some((_, Entry::Substrate(function))) => match (params, &mut *results) {
                 ([Value::I32(pointer), Value::I32(length)], [Value::I64(packed)]) => {
@@ -204,7 +185,7 @@ impl Live for Running {
             },
             None => return Err(FOREIGN),
         };
-        self.ended(ended)
+        ended.map(Ok).or_else(|error| trap::sort(error).map(Err))
     }
 
     fn enforced_limits(&self) -> EnforcedLimits {

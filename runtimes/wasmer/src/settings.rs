@@ -13,26 +13,18 @@ pub(crate) const ID: &str = "wasmer";
 
 /// The reason why a module cannot run under a strategy.
 pub(crate) fn refusal(strategy: Strategy, info: &ModuleInfo) -> Option<String> {
-    if let Some(reason) = strategy.refusal(info, Features::WASM2) {
-        return Some(reason);
-    }
-    if MemoryClass::of(strategy) == MemoryClass::OwnImage {
-        return info.image_refusal();
-    }
     // Wasmer keeps the entries of a function table of fixed size twice, and its
     // interface writes only the copy that compiled code does not look at.
     let fixed = |table: &Table| table.maximum == Some(table.minimum);
-    if strategy.instance == InstanceFrom::Reuse
-        && info.writes_tables
-        && info.tables.iter().any(fixed)
-    {
-        return Some(
+    strategy.refusal(info, Features::WASM2).or_else(|| match MemoryClass::of(strategy) {
+        MemoryClass::OwnImage => info.image_refusal(),
+        MemoryClass::Resettable if info.writes_tables && info.tables.iter().any(fixed) => Some(
             "the module writes a table of fixed size, whose entries Wasmer's interface cannot \
              bring back"
                 .to_owned(),
-        );
-    }
-    None
+        ),
+        _ => None,
+    })
 }
 
 /// An engine that compiles.

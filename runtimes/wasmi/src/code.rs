@@ -26,7 +26,7 @@ pub(crate) struct Codes {
     id: &'static str,
     guest: GuestModule,
     strategy: Strategy,
-    first: Code,
+    pub(crate) first: Code,
     taken: Mutex<Vec<Taken>>,
     /// The most codes without instances that are kept.
     keep: usize,
@@ -59,10 +59,6 @@ impl Codes {
         Ok(Arc::new(Self { id, guest: guest.clone(), strategy, first, taken, keep }))
     }
 
-    pub(crate) fn first(&self) -> &Code {
-        &self.first
-    }
-
     /// The code of this thread: that of its other instances, else one without instances, else a new
     /// one.
     ///
@@ -75,32 +71,25 @@ impl Codes {
             let mut taken = self.taken();
             let own = taken.iter().position(|taken| taken.thread == thread);
             let found = own.or_else(|| taken.iter().position(|taken| taken.instances == 0));
-            found.map(|index| taken[index].for_thread(thread))
+            found.map(|index| {
+                let taken = &mut taken[index];
+                taken.thread = thread;
+                taken.instances += 1;
+                taken.code.clone()
+            })
         };
-        let code = match known {
-            Some(code) => code,
-            None => {
-                // Without the lock: only this thread can add its own.
-                let config = self.first.engine.config();
-                let code = translate(self.id, config, &self.guest, self.strategy)?;
-                self.taken().push(Taken { code: code.clone(), thread, instances: 1 });
-                code
-            }
+        let new = || -> Result<Code> {
+            // Without the lock: only this thread can add its own.
+            let config = self.first.engine.config();
+            let code = translate(self.id, config, &self.guest, self.strategy)?;
+            self.taken().push(Taken { code: code.clone(), thread, instances: 1 });
+            Ok(code)
         };
-        Ok(SharedCode { code, home: Arc::clone(self) })
+        Ok(SharedCode { code: known.map_or_else(new, Ok)?, home: Arc::clone(self) })
     }
 
     fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Taken {
-    /// The code for another instance of this thread.
-    fn for_thread(&mut self, thread: Option<ThreadId>) -> Code {
-        self.thread = thread;
-        self.instances += 1;
-        self.code.clone()
     }
 }
 
@@ -172,7 +161,7 @@ mod tests {
     #[test]
     fn instances_of_one_thread_share_an_engine_and_no_others() {
         let codes = codes(8);
-        let artifact = &codes.first().engine;
+        let artifact = &codes.first.engine;
         let (one, two) = (codes.take().unwrap(), codes.take().unwrap());
         // The artifact's translation is used.
         assert!(Engine::same(&one.engine, artifact));
@@ -190,7 +179,7 @@ mod tests {
     #[test]
     fn code_without_instances_goes_to_another_thread() {
         let codes = codes(1);
-        let artifact = codes.first().engine.clone();
+        let artifact = codes.first.engine.clone();
         let (one, two) = (codes.take().unwrap(), elsewhere(&codes));
         let second = two.engine.clone();
         drop(two);

@@ -2,8 +2,9 @@
 
 use crate::code::Codes;
 use crate::{module, raw, record};
-use std::sync::Arc;
-use touchstone_executor::adapter::{MeasuredEngine, RawCall, RawCaller, admit, loaded};
+use touchstone_executor::adapter::{
+    LoadedGuest, MeasuredEngine, RawCall, RawCaller, admit, loaded,
+};
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{
     Artifact, Capabilities, CodeFrom, Config, Engine, Execution, Feature, Features, InstanceFrom,
@@ -17,31 +18,19 @@ const VERSION: &str = "wasmi 2.0.0";
 /// room for in compiled code. Values have wasmi's own limit, 1 MB.
 const MAX_FRAMES: usize = 16_384;
 
-/// The time at which functions are translated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Translation {
-    /// Before the first call of any.
-    Eager,
-    /// At the first call of each.
-    Lazy,
-}
-
 pub(crate) struct Wasmi {
-    translation: Translation,
+    /// Translates each function at its first call, not all of them before the first call of any.
+    pub(crate) is_lazy: bool,
 }
 
 impl Wasmi {
-    pub(crate) fn new(translation: Translation) -> Self {
-        Self { translation }
-    }
-
     fn wasmi_config(&self, config: &Config) -> wasmi::Config {
         let mut wasmi = wasmi::Config::default();
         let uses_fuel = config.is_interruptible() || config.metered;
         wasmi
-            .compilation_mode(match self.translation {
-                Translation::Eager => CompilationMode::Eager,
-                Translation::Lazy => CompilationMode::Lazy,
+            .compilation_mode(match self.is_lazy {
+                false => CompilationMode::Eager,
+                true => CompilationMode::Lazy,
             })
             .consume_fuel(uses_fuel)
             .ignore_custom_sections(true)
@@ -64,10 +53,7 @@ impl Wasmi {
 
 impl Engine for Wasmi {
     fn id(&self) -> &'static str {
-        match self.translation {
-            Translation::Eager => "wasmi",
-            Translation::Lazy => "wasmi_lazy",
-        }
+        if self.is_lazy { "wasmi_lazy" } else { "wasmi" }
     }
 
     fn version(&self) -> &str {
@@ -106,7 +92,10 @@ impl Engine for Wasmi {
     }
 
     fn artifact_class(&self, strategy: Strategy) -> &'static str {
-        module::class_of(strategy)
+        match strategy.instance {
+            InstanceFrom::Reuse => "memory imported",
+            _ => "memory defined",
+        }
     }
 
     fn compile(
@@ -129,16 +118,14 @@ impl Engine for Wasmi {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        let codes: &Arc<Codes> = artifact.open(self, guest, strategy, config)?;
-        let module = module::load(self.id(), codes, guest, strategy, config)?;
-        loaded(strategy, config, Box::new(module))
+        let (guest, codes) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
+        loaded(strategy, config, Box::new(module::load(codes, guest)?))
     }
 }
 
 impl MeasuredEngine for Wasmi {
     fn executes_like(&self) -> Option<&'static str> {
-        (self.translation == Translation::Lazy).then_some("wasmi")
+        self.is_lazy.then_some("wasmi")
     }
 
     fn raw(&self, guest: &GuestModule, call: &RawCall<'_>) -> Result<Option<RawCaller>> {

@@ -141,11 +141,6 @@ impl Home {
         self.lent.as_mut()?.resetter.as_mut().map(ResetterMut::from)
     }
 
-    /// Address of the lent memory.
-    pub(crate) fn address(&self) -> Option<usize> {
-        Some(self.lent.as_ref()?.memory.data_ptr(&*self.store) as usize)
-    }
-
     pub(crate) fn store(&mut self) -> StoreContextMut<'_, StoreState> {
         self.store.as_context_mut()
     }
@@ -164,7 +159,6 @@ impl Home {
         }
     }
 
-    /// Ends the limits.
     pub(crate) fn end_limits(&mut self) {
         self.state().fuel = None;
         if let Some(growth) = &mut self.state().growth {

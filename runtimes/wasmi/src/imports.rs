@@ -86,7 +86,6 @@ fn untyped(
     })
 }
 
-/// A guest that waits for a host function.
 struct WaitingGuest<'a>(Guest<'a>);
 
 impl WaitingGuest<'_> {

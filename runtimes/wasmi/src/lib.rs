@@ -20,6 +20,5 @@ use touchstone_executor::adapter::MeasuredEngine;
 /// The engines of this crate.
 #[must_use]
 pub fn engines() -> Vec<Box<dyn MeasuredEngine>> {
-    use engine::{Translation, Wasmi};
-    vec![Box::new(Wasmi::new(Translation::Eager)), Box::new(Wasmi::new(Translation::Lazy))]
+    vec![Box::new(engine::Wasmi { is_lazy: false }), Box::new(engine::Wasmi { is_lazy: true })]
 }

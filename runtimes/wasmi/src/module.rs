@@ -6,8 +6,7 @@ use crate::reuse::{self, ResetInstance};
 use crate::running::Running;
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
-use touchstone_executor::guest::GuestModule;
-use touchstone_executor::{Config, EffectiveConfig, InstanceFrom, Result, Strategy};
+use touchstone_executor::{EffectiveConfig, InstanceFrom, Result};
 use wasmi::Store;
 
 /// Data that all instances of a module share.
@@ -18,34 +17,16 @@ pub(crate) struct SharedModule {
     pub(crate) content: CleanContent,
 }
 
-/// Class of a strategy's artifact.
-pub(crate) fn class_of(strategy: Strategy) -> &'static str {
-    match strategy.instance {
-        InstanceFrom::Reuse => "memory imported",
-        _ => "memory defined",
-    }
-}
-
-/// Loads a module under one strategy.
-pub(crate) fn load(
-    engine: &'static str,
-    codes: &Arc<Codes>,
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
-) -> Result<LoadedModule<SharedModule>> {
-    let (content, codes) = (CleanContent::of(guest, strategy)?, Arc::clone(codes));
-    let guest = LoadedGuest::new(engine, guest, strategy, config)?;
-    let imports = Imports::of(engine, &codes.first().module, &guest.functions)?;
+pub(crate) fn load(codes: &Arc<Codes>, guest: LoadedGuest) -> Result<LoadedModule<SharedModule>> {
+    let content = CleanContent::of(&guest.guest, guest.strategy)?;
+    let codes = Arc::clone(codes);
+    let imports = Imports::of(guest.engine, &codes.first.module, &guest.functions)?;
     let shared = Arc::new(SharedModule { guest, codes, imports, content });
-    Ok(match strategy.instance {
-        InstanceFrom::Reuse => {
-            let effective = reuse::describe(&shared);
-            LoadedModule::reused::<ResetInstance>(&shared.guest, &shared, effective)
-                .probing_memory()
-        }
-        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, describe_fresh(&shared)),
-    })
+    let is_reused = shared.guest.strategy.instance == InstanceFrom::Reuse;
+    let effective = if is_reused { reuse::describe(&shared) } else { describe_fresh(&shared) };
+    let loaded =
+        LoadedModule::by_strategy::<Running, ResetInstance>(&shared.guest, &shared, effective);
+    Ok(if is_reused { loaded.probing_memory() } else { loaded })
 }
 
 /// The settings of `interpreted`.
@@ -72,12 +53,12 @@ impl SharedModule {
     /// The settings of every strategy, read from the engine.
     pub(crate) fn effective(&self) -> EffectiveConfig {
         // The engine shows its configuration only as a whole, for printing.
-        let inside = format!("{:?}", self.codes.first().engine.config());
+        let inside = format!("{:?}", self.codes.first.engine.config());
         let field = |name: &str| {
             let value = inside.split(&format!("{name}: ")).nth(1).unwrap_or("unknown");
             value.split([',', ' ', '}']).next().unwrap_or_default().to_owned()
         };
-        let fuel = match Store::new(&self.codes.first().engine, ()).get_fuel() {
+        let fuel = match Store::new(&self.codes.first.engine, ()).get_fuel() {
             Ok(_) => "on (deadline, or limit of fuel)",
             Err(_) => "off",
         };

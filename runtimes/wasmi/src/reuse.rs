@@ -5,12 +5,11 @@ use crate::home::Home;
 use crate::module::SharedModule;
 use crate::running::{Buffers, Running};
 use std::sync::Arc;
-use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful};
+use touchstone_executor::adapter::{Live, NOT_EXPORTED, Resident, Snapshot, Stateful};
 use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{EffectiveConfig, Error, Result};
 use wasmi::{Global, Ref, Table, TableType, Val};
 
-/// The effective configuration.
 pub(crate) fn describe(shared: &SharedModule) -> EffectiveConfig {
     let info = shared.guest.info();
     let tables = if info.writes_tables { info.tables.len() } else { 0 };
@@ -51,10 +50,10 @@ impl Resident for ResetInstance {
         }
         let mut running = Running::instantiate(shared, &code.module, home, Buffers::default())?;
         let snapshot = Snapshot::take(&mut running, info)?;
-        let template = running.bytes().map(|memory| shared.content.template(engine, memory));
-        if let Some(template) = template.transpose()? {
-            running = running.install(&template)?;
-            let base = running.home.address().unwrap_or_default();
+        if info.memory.is_some() {
+            let template = shared.content.template(engine, running.memory())?;
+            running.home = running.home.install(&template)?;
+            let base = running.memory().as_ptr() as usize;
             shared.content.check(&shared.guest, &template, base)?;
         }
         Ok(Self { running, snapshot, _code: code })

@@ -6,7 +6,6 @@ use crate::trap;
 use std::sync::Arc;
 use touchstone_executor::adapter::{Clock, Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::MEMORY;
-use touchstone_executor::memory::MemoryTemplate;
 use touchstone_executor::{Error, Reference, Result, Trap, TrapKind, Value, ValueType};
 use wasmi::{F32, F64, Func, Memory, Nullable, ResumableCall, StoreContextMut, TypedFunc, Val};
 
@@ -61,26 +60,22 @@ impl Running {
         mut home: Home,
         mut buffers: Buffers,
     ) -> Result<Self> {
-        let failed = |error| Error::runtime(shared.guest.engine, "instantiate the module")(error);
-        let config = &shared.guest.config;
+        const ACTION: &str = "instantiate the module";
+        let (engine, config) = (shared.guest.engine, &shared.guest.config);
         if config.is_interruptible() || config.metered {
             let fuel = config.deadline.map(|deadline| {
                 let fuel = deadline.as_nanos().saturating_mul(FUEL_PER_NANOSECOND);
                 u64::try_from(fuel).unwrap_or(u64::MAX).max(SLICE)
             });
-            home.store().set_fuel(fuel.unwrap_or(u64::MAX)).map_err(failed)?;
+            let set = home.store().set_fuel(fuel.unwrap_or(u64::MAX));
+            set.map_err(Error::runtime(engine, ACTION))?;
             home.state().clock = Clock::start(config.deadline, None);
         }
         let lent = home.state().memory;
         let mut store = home.store();
         let imports = shared.imports.define(&mut store, lent);
-        let instance = wasmi::Instance::new(&mut store, module, &imports).map_err(|error| {
-            Error::of_instantiation(trap::find(
-                shared.guest.engine,
-                "instantiate the module",
-                error,
-            ))
-        })?;
+        let instance = wasmi::Instance::new(&mut store, module, &imports)
+            .map_err(|error| Error::of_instantiation(trap::find(engine, ACTION, error)))?;
         let memory = instance.get_memory(&store, MEMORY);
         home.state().memory = memory;
         buffers.entries.clear();
@@ -88,17 +83,8 @@ impl Running {
         Ok(Self { home, instance, memory, shared: Arc::clone(shared), buffers })
     }
 
-    /// Sets the clean content of the lent memory.
-    pub(crate) fn install(self, template: &MemoryTemplate) -> Result<Self> {
-        Ok(Self { home: self.home.install(template)?, ..self })
-    }
-
     pub(crate) fn engine(&self) -> &'static str {
         self.shared.guest.engine
-    }
-
-    pub(crate) fn bytes(&mut self) -> Option<&[u8]> {
-        Some(self.memory?.data_mut(self.home.store()))
     }
 
     fn entry(&mut self, index: u32) -> Result<Entry> {
@@ -140,10 +126,8 @@ impl Running {
     }
 
     fn ended<T>(&self, ended: Result<T, wasmi::Error>) -> Result<Result<T, Trap>> {
-        match ended {
-            Ok(value) => Ok(Ok(value)),
-            Err(error) => trap::find(self.shared.guest.engine, "run the guest", error).map(Err),
-        }
+        let engine = self.shared.guest.engine;
+        ended.map(Ok).or_else(|error| trap::find(engine, "run the guest", error).map(Err))
     }
 }
 
@@ -205,7 +189,7 @@ impl Disposable for Running {
     type Kept = Buffers;
 
     fn new(shared: &Arc<SharedModule>, kept: Option<Buffers>) -> Result<Self> {
-        let code = shared.codes.first();
+        let code = &shared.codes.first;
         let home = Home::new(&code.engine, shared.guest.new_host());
         Self::instantiate(shared, &code.module, home, kept.unwrap_or_default())
     }
@@ -280,12 +264,8 @@ impl Live for Running {
 
     fn enforced_limits(&self) -> EnforcedLimits {
         let config = &self.shared.guest.config;
-        EnforcedLimits {
-            deadline: config.is_interruptible(),
-            fuel: config.metered,
-            pages: true,
-            table_entries: true,
-        }
+        let (deadline, fuel) = (config.is_interruptible(), config.metered);
+        EnforcedLimits { deadline, fuel, pages: true, table_entries: true }
     }
 
     fn begin_limits(&mut self) -> Result<()> {

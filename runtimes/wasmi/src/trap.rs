@@ -38,14 +38,10 @@ pub(crate) fn find(
     {
         return Ok(TrapKind::TableOutOfBounds.into());
     }
-    match error.as_trap_code() {
-        Some(code) => Ok(translate(code)),
-        None => Err(Error::runtime(engine, action)(error)),
-    }
-}
-
-fn translate(code: TrapCode) -> Trap {
     use TrapCode::*;
+    let Some(code) = error.as_trap_code() else {
+        return Err(Error::runtime(engine, action)(error));
+    };
     let kind = match code {
         UnreachableCodeReached => TrapKind::Unreachable,
         MemoryOutOfBounds => TrapKind::MemoryOutOfBounds,
@@ -57,8 +53,8 @@ fn translate(code: TrapCode) -> Trap {
         // Only a deadline turns fuel on.
         OutOfFuel => TrapKind::DeadlineExceeded,
         GrowthOperationLimited | OutOfSystemMemory => {
-            return Trap::with_detail(TrapKind::Other, code.trap_message());
+            return Ok(Trap::with_detail(TrapKind::Other, code.trap_message()));
         }
     };
-    kind.into()
+    Ok(kind.into())
 }

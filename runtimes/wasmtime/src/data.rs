@@ -12,7 +12,7 @@ pub(crate) struct StoreData {
     /// The memory of the store's instance, once a host function has asked for it.
     pub(crate) memory: Option<Memory>,
     /// Of a call that can be interrupted.
-    clock: Clock,
+    pub(crate) clock: Clock,
     /// Fuel of the store beside what the running call may use.
     fuel: Option<Fuel>,
     has_limiter: bool,
@@ -30,11 +30,6 @@ impl StoreData {
     pub(crate) fn new(host: HostState) -> Self {
         let (memory, clock, fuel) = (None, Clock::default(), None);
         Self { host, memory, clock, fuel, has_limiter: false, has_callback: false }
-    }
-
-    /// That of the running call, if it can be interrupted.
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
     }
 }
 

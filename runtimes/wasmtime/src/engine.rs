@@ -1,11 +1,13 @@
 //! The engine: what it supports, compiling and loading.
 
+use crate::component::LoadedComponent;
 use crate::deadline::code;
+use crate::memory::Use;
 use crate::{collected, component, image, module, nearcore, raw, settings};
 use std::borrow::Cow;
 use std::os::fd::AsRawFd;
 use touchstone_executor::adapter::{
-    ArtifactKey, CompiledCode, MeasuredEngine, RawCall, RawCaller, admit, loaded,
+    ArtifactKey, CompiledCode, LoadedGuest, MeasuredEngine, RawCall, RawCaller, admit, loaded,
 };
 use touchstone_executor::guest::{GuestModule, ModuleInfo};
 use touchstone_executor::{
@@ -35,7 +37,6 @@ impl Compiler {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Wasmtime {
     id: &'static str,
     version: String,
@@ -47,11 +48,6 @@ impl Wasmtime {
         Self { id, version: format!("wasmtime {}", wasmtime_environ::VERSION), compiler }
     }
 
-    /// The key has everything that `settings::for_compiling` takes from a configuration.
-    fn key(&self, guest: &GuestModule, strategy: Strategy, config: &Config) -> Option<ArtifactKey> {
-        ArtifactKey::new(self, guest, strategy, config, "")
-    }
-
     fn artifact(
         &self,
         guest: &GuestModule,
@@ -59,7 +55,8 @@ impl Wasmtime {
         config: &Config,
         code: CompiledCode,
     ) -> Artifact {
-        let key = self.key(guest, strategy, config);
+        // It has everything that `settings::for_compiling` takes from a configuration.
+        let key = ArtifactKey::new(self, guest, strategy, config, "");
         Artifact::new(self, guest, strategy, config, ()).of_code(code).keyed(key)
     }
 }
@@ -111,10 +108,8 @@ impl Engine for Wasmtime {
                 Support::on_recycled_memory(memory)
             }
             (InstanceFrom::Pooling, MemoryFrom::Resident) => {
-                match strategy.memory.reset_method().refusal() {
-                    Some(reason) => Support::unsupported(reason),
-                    None => Support::Native,
-                }
+                let refusal = strategy.memory.reset_method().refusal();
+                Support::Native.unless(refusal.map(str::to_owned))
             }
             (InstanceFrom::Recreate, _)
             | (InstanceFrom::Pooling, MemoryFrom::Segments | MemoryFrom::CopyOnWrite) => {
@@ -141,10 +136,11 @@ impl Engine for Wasmtime {
     }
 
     fn maps_regions(&self, strategy: Strategy) -> Support {
-        let is_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
         match self.support(strategy) {
             _ if self.compiler.checks_bounds() => Support::unsupported(Support::NO_REGION),
-            _ if !is_own => Support::unsupported("its memories are Wasmtime's own"),
+            _ if Use::of(strategy).is_none() => {
+                Support::unsupported("its memories are Wasmtime's own")
+            }
             Support::Unsupported { reason } => Support::Unsupported { reason },
             _ => Support::Emulated { how: "mapped at the end of Touchstone's memory" },
         }
@@ -168,12 +164,8 @@ impl Engine for Wasmtime {
         let wasm = match settings::class(strategy) {
             settings::OWN_IMAGE => guest.without_data()?.into(),
             settings::OWN => {
-                let enters = settings::enters(config);
-                match enters
-                    .then(|| guest.with_entries(config.is_interruptible()))
-                    .transpose()?
-                    .flatten()
-                {
+                let enter = || guest.with_entries(config.is_interruptible());
+                match settings::enters(config).then(enter).transpose()?.flatten() {
                     Some(wasm) => wasm.into(),
                     None => guest.resettable()?,
                 }
@@ -197,8 +189,7 @@ impl Engine for Wasmtime {
         strategy: Strategy,
         config: &Config,
     ) -> Result<Box<dyn Module>> {
-        admit(self, strategy, guest, config)?;
-        artifact.open::<()>(self, guest, strategy, config)?;
+        let (guest, ()) = LoadedGuest::open(self, guest, artifact, strategy, config)?;
         let (id, compiler) = (self.id, self.compiler);
         let code = artifact.code(id)?.ok_or(Error::Misuse("an artifact without code"))?;
         if guest.info().component.is_some() {
@@ -207,13 +198,11 @@ impl Engine for Wasmtime {
                 return Err(Error::unhostable(reason));
             }
             let load = |engine: &_| load_component(code, id, engine, strategy.code);
-            let module =
-                component::LoadedComponent::new(id, compiler, guest, strategy, config, load)?;
+            let module = LoadedComponent::new(compiler, guest, load)?;
             return loaded(strategy, config, Box::new(module));
         }
         let load = |engine: &_| load_module(code, id, engine, strategy.code);
-        let module = module::load(id, compiler, guest, strategy, config, load)?;
-        loaded(strategy, config, Box::new(module))
+        loaded(strategy, config, Box::new(module::load(compiler, guest, load)?))
     }
 }
 
@@ -236,8 +225,8 @@ impl MeasuredEngine for Wasmtime {
         config: &Config,
         folder: &ArtifactFolder,
     ) -> Result<Option<Artifact>> {
-        let Some(key) = self.key(guest, strategy, config) else { return Ok(None) };
-        let code = folder.read(&key)?;
+        let key = ArtifactKey::new(self, guest, strategy, config, "");
+        let code = key.map(|key| folder.read(&key)).transpose()?.flatten();
         Ok(code.map(|code| self.artifact(guest, strategy, config, code)))
     }
 

@@ -106,7 +106,6 @@ fn stopped(trap: Trap) -> wasmtime::Error {
     trap.into()
 }
 
-/// A guest that waits for a host function.
 struct WaitingGuest<'a> {
     caller: Caller<'a, StoreData>,
     export: Option<ModuleExport>,

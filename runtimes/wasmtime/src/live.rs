@@ -72,12 +72,8 @@ impl Running {
 
     fn find_memory(&mut self) -> Option<Memory> {
         let export = self.shared.memory;
-        let found =
-            export.map(|export| self.instance.get_module_export(&mut self.tenancy.store, &export));
-        let memory = match found {
-            Some(Some(Extern::Memory(memory))) => Some(memory),
-            _ => None,
-        };
+        let find = |export| self.instance.get_module_export(&mut self.tenancy.store, &export);
+        let memory = export.and_then(find).and_then(Extern::into_memory);
         self.memory = Some(memory);
         memory
     }
@@ -93,10 +89,8 @@ impl Running {
         let Some(export) = &self.shared.saves else { return Ok(()) };
         let store = &mut self.tenancy.store;
         let _unlimited = self.shared.clock.as_ref().map(|clock| clock.enter_unlimited(store));
-        let function = match self.instance.get_module_export(&mut *store, export) {
-            Some(Extern::Func(function)) => function,
-            _ => return Err(FOREIGN),
-        };
+        let found = self.instance.get_module_export(&mut *store, export);
+        let function = found.and_then(Extern::into_func).ok_or(FOREIGN)?;
         function
             .typed::<u32, u32>(&*store)
             .and_then(|save| save.call(store, StateCall::Save as u32))
@@ -116,13 +110,10 @@ impl Running {
         let Function { exports, shape } =
             self.shared.functions.get(index as usize).ok_or(FOREIGN)?;
         let turn = usize::from(!self.first);
-        match self.instance.get_module_export(&mut self.tenancy.store, &exports[turn]) {
-            Some(Extern::Func(function)) => {
-                self.called[turn] = Some((index, function, *shape));
-                Ok((function, *shape))
-            }
-            _ => Err(FOREIGN),
-        }
+        let found = self.instance.get_module_export(&mut self.tenancy.store, &exports[turn]);
+        let function = found.and_then(Extern::into_func).ok_or(FOREIGN)?;
+        self.called[turn] = Some((index, function, *shape));
+        Ok((function, *shape))
     }
 
     /// After a first call that trapped: `false` if a deadline has ended the entry before it had
@@ -154,10 +145,9 @@ impl Running {
         }
         let used = &mut values[..params.len().max(results.len())];
         let ended = self.shared.run(&mut self.tenancy.store, |store| {
-            // SAFETY: when the module was loaded, its own type of this export was found to be
-            // this signature, of at most `MOST` numbers and vectors each way; the parameters
-            // have its types, and there is room for its results. It is not called from within
-            // another call.
+            // SAFETY: when the module was loaded, its own type of this export was found to be this
+            // signature, of at most `MOST` numbers and vectors each way; the parameters have its
+            // types, and there is room for its results. It is not called from within another call.
             unsafe { function.call_unchecked(store, &raw mut *used) }
         });
         for ((result, ty), value) in results.iter_mut().zip(&signature.results).zip(&values) {

@@ -4,9 +4,9 @@ use crate::engine::Compiler;
 use crate::loan::Lent;
 use crate::settings;
 use std::sync::Arc;
-use touchstone_executor::Result;
 use touchstone_executor::guest::ModuleInfo;
 use touchstone_executor::memory::{MemoryPool, MemoryTemplate, PooledMemory};
+use touchstone_executor::{Result, Strategy};
 use touchstone_wasmtime_memory::parts::{Room, Shrinking};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
@@ -26,6 +26,17 @@ pub(crate) enum Use {
     Many,
     /// One instance, which resets it in place.
     One,
+}
+
+impl Use {
+    /// That of Touchstone's memories under a strategy; `None` where the memories are Wasmtime's.
+    pub(crate) fn of(strategy: Strategy) -> Option<Self> {
+        match settings::class(strategy) {
+            settings::OWN => Some(Self::One),
+            settings::OWN_IMAGE => Some(Self::Many),
+            _ => None,
+        }
+    }
 }
 
 impl Memories {

@@ -7,9 +7,8 @@ use wasmtime::{OperatorCost, Store, VariableOperatorCost};
 /// Fuel of a metered store at first: more than any call needs.
 const FULL: u64 = u64::MAX;
 
-/// Makes code that counts: each operator as Wasmtime has it by default, and nothing for
-/// the length of bulk operators, so that a count does not depend on how a runtime
-/// carries them out.
+/// Makes code that counts: each operator as Wasmtime has it by default, and nothing for the length
+/// of bulk operators, so that a count does not depend on how a runtime carries them out.
 pub(crate) fn tune(settings: &mut wasmtime::Config) {
     let variable = VariableOperatorCost {
         memory_copy_per_byte: 0,
@@ -37,12 +36,10 @@ pub(crate) fn fill<T>(id: &'static str, store: &mut Store<T>) -> Result<()> {
     set(id, store, FULL)
 }
 
-/// Fuel that is left.
 pub(crate) fn left<T>(id: &'static str, store: &Store<T>) -> Result<u64> {
     store.get_fuel().map_err(Error::runtime(id, "read its fuel"))
 }
 
-/// Sets the fuel that is left.
 pub(crate) fn set<T>(id: &'static str, store: &mut Store<T>, fuel: u64) -> Result<()> {
     store.set_fuel(fuel).map_err(Error::runtime(id, "set its fuel"))
 }

@@ -11,11 +11,8 @@ use crate::reuse::ReusedInstance;
 use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::adapter::{CleanContent, LoadedGuest, LoadedModule};
-use touchstone_executor::guest::{
-    FunctionExport, GuestModule, MEMORY, ModuleInfo, RESET, entered, entry,
-};
-use touchstone_executor::memory::MemoryTemplate;
-use touchstone_executor::{Config, Error, InstanceFrom, Result, Signature, Strategy, ValueType};
+use touchstone_executor::guest::{FunctionExport, GuestModule, MEMORY, RESET, entered, entry};
+use touchstone_executor::{Config, Error, Result, Signature, Strategy, ValueType};
 use wasmtime::{Engine, ExternType, InstancePre, ModuleExport, Store, ValType};
 
 pub(crate) struct ModuleData {
@@ -114,18 +111,18 @@ pub(crate) fn are(types: &[ValType], known: &[ValueType]) -> bool {
         })
 }
 
-/// Loads a module under one strategy.
 pub(crate) fn load(
-    id: &'static str,
     compiler: Compiler,
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
+    guest: LoadedGuest,
     load: impl FnOnce(&Engine) -> Result<wasmtime::Module>,
 ) -> Result<LoadedModule<ModuleData>> {
-    let content = content(guest, strategy, config)?;
-    let memories = own_memories(strategy, content.known(), config, (compiler, guest.info()));
-    let memories = memories.map(|memories| Arc::new(memories) as _);
+    let (id, strategy, config) = (guest.engine, guest.strategy, &guest.config);
+    let content = content(&guest.guest, strategy, config)?;
+    let memories = Use::of(strategy).map(|use_by| {
+        // Without a template, the instance makes one after instantiation.
+        let (template, keep) = (content.known().cloned(), config.instances as usize);
+        Arc::new(Memories::new(template, keep, (compiler, guest.info()), use_by)) as _
+    });
     let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
         .map_err(Error::runtime(id, "configure itself"))?;
     let engine = settings::start(id, compiler, strategy, &settings)?;
@@ -138,7 +135,6 @@ pub(crate) fn load(
     };
     let clock = config.is_interruptible().then(start).transpose()?;
     let effective = settings::describe(compiler, strategy, config, guest.info());
-    let guest = LoadedGuest::new(id, guest, strategy, config)?;
     let pre = linker::link(&module, &guest.functions, by_signal)
         .and_then(|linker| linker.instantiate_pre(&module))
         .map_err(Error::runtime(id, "link the module"))?;
@@ -167,43 +163,20 @@ pub(crate) fn load(
         clock,
         content,
     });
-    let loaded = match strategy.instance {
-        InstanceFrom::Reuse => {
-            LoadedModule::reused::<ReusedInstance>(&shared.guest, &shared, effective)
-        }
-        _ => LoadedModule::fresh::<Running>(&shared.guest, &shared, effective),
-    };
+    let guest = &shared.guest;
+    let loaded = LoadedModule::by_strategy::<Running, ReusedInstance>(guest, &shared, effective);
     Ok(loaded.probing_memory())
 }
 
 /// The content of Touchstone's memories, for strategies that use them.
 fn content(guest: &GuestModule, strategy: Strategy, config: &Config) -> Result<CleanContent> {
-    let is_own = matches!(settings::class(strategy), settings::OWN | settings::OWN_IMAGE);
+    let is_own = Use::of(strategy).is_some();
     // These are functions of Wasmtime's, or copies in machine code without a trap: a write to a
     // read-only page would be a fault of the host.
     if is_own && config.region.is_some() && guest.info().writes_in_bulk {
         return Err(Error::no_region("it has memory.copy, memory.fill or memory.init"));
     }
-    let content = match is_own {
-        true => CleanContent::of(guest, strategy)?,
-        false => CleanContent::unknown(strategy),
-    };
+    let content =
+        if is_own { CleanContent::of(guest, strategy)? } else { CleanContent::unknown(strategy) };
     content.sharing(guest, config.region.as_ref())
-}
-
-/// Touchstone's memories, for strategies that use them.
-fn own_memories(
-    strategy: Strategy,
-    template: Option<&MemoryTemplate>,
-    config: &Config,
-    code: (Compiler, &ModuleInfo),
-) -> Option<Memories> {
-    let keep = config.instances as usize;
-    let use_by = match settings::class(strategy) {
-        // Without a template, the instance makes one after instantiation.
-        settings::OWN => Use::One,
-        settings::OWN_IMAGE => Use::Many,
-        _ => return None,
-    };
-    Some(Memories::new(template.cloned(), keep, code, use_by))
 }

@@ -2,6 +2,7 @@
 
 use crate::deadline::code::is_stopped_by_signal;
 use crate::engine::Compiler;
+use crate::memory::Use;
 use crate::{collected, meter, nearcore, tenancy};
 use std::sync::Arc;
 use touchstone_executor::guest::{ModuleInfo, Needs, Table};
@@ -76,7 +77,7 @@ pub(crate) fn for_compiling(
     };
     settings.parallel_compilation(config.parallel_compilation);
     settings.memory_init_cow(class(strategy) == IMAGE);
-    if matches!(class(strategy), OWN | OWN_IMAGE) {
+    if Use::of(strategy).is_some() {
         if may_grow(info) {
             // A guard of more than 32 bits can address spares the bounds checks as a reservation
             // does.
@@ -141,11 +142,8 @@ pub(crate) fn start(
 ) -> Result<Engine> {
     let engine = Engine::new(settings).map_err(Error::runtime(id, "start"))?;
     if engine.is_pulley() != (compiler == Compiler::Pulley) {
-        return Err(Error::WrongMode {
-            engine: id,
-            strategy,
-            reason: "the code is for the other kind of execution".to_owned(),
-        });
+        let reason = "the code is for the other kind of execution".to_owned();
+        return Err(Error::WrongMode { engine: id, strategy, reason });
     }
     Ok(engine)
 }
@@ -164,7 +162,6 @@ fn pool(strategy: Strategy, config: &Config, info: &ModuleInfo) -> PoolingAlloca
     pool
 }
 
-/// Sizes of a slot.
 pub(crate) struct SlotSize {
     /// Of one instance, of a component or of a module.
     needs: Needs,

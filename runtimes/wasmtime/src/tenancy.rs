@@ -1,13 +1,12 @@
 //! A store that serves one new instance after the other.
 //!
-//! Wasmtime keeps an instance for as long as its store, so that a new instance for each
-//! call is usually a new store for each call. About a fifth of what that takes is the
-//! store's own: making it, registering the module in it, dropping both. Here the next
-//! instance moves into the store of the last one, which nobody can reach any more: no
-//! handle to it is left, it shared nothing, and its memories were taken from it. What is
-//! left of it, globals and tables, goes with the store, after a few instances or a trap.
-//! In a process with many such stores, it goes after each instance.
-//! Between calls the store waits with its clean memory, until the instance is trimmed.
+//! Wasmtime keeps an instance for as long as its store, so that a new instance for each call is
+//! usually a new store for each call. About a fifth of what that takes is the store's own: making
+//! it, registering the module in it, dropping both. Here the next instance moves into the store of
+//! the last one, which nobody can reach any more: no handle to it is left, it shared nothing, and
+//! its memories were taken from it. What is left of it, globals and tables, goes with the store,
+//! after a few instances or a trap. In a process with many such stores, it goes after each
+//! instance. Between calls the store waits with its clean memory, until the instance is trimmed.
 
 use crate::data::StoreData;
 use crate::loan::{Loan, noting};

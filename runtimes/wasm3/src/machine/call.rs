@@ -1,13 +1,15 @@
-//! Calling exported functions.
+//! A machine as the calling conventions see it: calls of exported functions, with their limits.
 
 use super::Machine;
-use super::trap::RunStop;
-use super::value::{bits, value};
+use super::host::{bits, bytes, grow, value};
 use std::ffi::c_void;
-use touchstone_executor::{Error, Result, Trap, TrapKind, Value, ValueType};
+use touchstone_executor::adapter::{EnforcedLimits, HostState, Live};
+use touchstone_executor::{Error, Result, Trap, Value, ValueType};
 use wasm3_sys as ffi;
 
-const FOREIGN: Error = Error::Misuse("the export handle is of another module");
+const FOREIGN: Error = Error::FOREIGN_HANDLE;
+/// `d_m3MaxSaneTableSize`: entries of a table without a maximum, which Wasm3 keeps as 0.
+const LARGEST_TABLE: u32 = 10_000_000;
 
 /// An exported function inside a machine's module.
 #[derive(Clone, Copy)]
@@ -25,9 +27,23 @@ impl Function {
     pub(super) const UNKNOWN: Self = Self { raw: std::ptr::null_mut(), is_substrate: false };
 }
 
-impl Machine {
-    /// Calls an export of Substrate's signature.
-    pub(super) fn call_packed(
+impl Live for Machine {
+    fn grow_memory(&mut self, pages: u32) -> bool {
+        // SAFETY: nothing runs while `self` is borrowed.
+        unsafe { grow(self.handle.runtime, self.handle.state, pages) }
+    }
+
+    fn host(&mut self) -> &mut HostState {
+        &mut self.state().host
+    }
+
+    fn memory_and_host(&mut self) -> (&mut [u8], &mut HostState) {
+        // SAFETY: nothing runs while `self` is borrowed. The state is alive as long as the handle,
+        // and lies apart from the memory.
+        unsafe { (bytes(self.handle.runtime), &mut (*self.handle.state).host) }
+    }
+
+    fn call_substrate(
         &mut self,
         index: u32,
         pointer: u32,
@@ -45,8 +61,7 @@ impl Machine {
         Ok(ended.map(|()| packed))
     }
 
-    /// Calls an export whose types are those of the values.
-    pub(super) fn call_numbers(
+    fn call_plain(
         &mut self,
         index: u32,
         params: &[Value],
@@ -71,6 +86,55 @@ impl Machine {
         Ok(ended)
     }
 
+    fn enforced_limits(&self) -> EnforcedLimits {
+        let deadline = self.shared.guest.config.is_interruptible();
+        EnforcedLimits { deadline, fuel: false, pages: true, table_entries: true }
+    }
+
+    /// Growth of a memory of Touchstone's passes through the host. A memory of Wasm3's own and
+    /// tables are held to a lower maximum, which Wasm3 checks, for the time of the call.
+    fn begin_limits(&mut self) -> Result<()> {
+        let state = self.state();
+        let (largest, entries) = (state.largest(), state.host.limits().table_entries);
+        // A lent memory has its size as its maximum.
+        let is_own = state.lent.is_none();
+        // SAFETY: the runtime is alive and idle, and its module has so many tables.
+        unsafe {
+            if is_own {
+                (*self.handle.runtime).memory.max_pages = largest;
+            }
+            let Some(entries) = entries else { return Ok(()) };
+            let (tables, count) = ((*self.handle.module).tables, (*self.handle.module).num_tables);
+            let sizes = (0..count as usize).map(|index| (*tables.add(index)).size);
+            if entries == 0 && sizes.min() == Some(0) {
+                let remedy = ": Wasm3 takes a maximum of 0 for none, and a table is empty";
+                return Err(Error::LimitUnsupported { limit: "table entries", remedy });
+            }
+            for index in 0..count as usize {
+                let most = &mut (*tables.add(index)).max_size;
+                self.largest_tables.push(*most);
+                let own = if *most == 0 { LARGEST_TABLE } else { *most };
+                // A table with entries does not grow beyond one.
+                *most = own.min(entries).max(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_limits(&mut self) {
+        if self.state().lent.is_none() {
+            let largest = self.program().largest;
+            // SAFETY: the runtime is alive and idle.
+            unsafe { (*self.handle.runtime).memory.max_pages = largest };
+        }
+        for (index, most) in self.largest_tables.drain(..).enumerate() {
+            // SAFETY: the module has a table for each saved maximum.
+            unsafe { (*(*self.handle.module).tables.add(index)).max_size = most };
+        }
+    }
+}
+
+impl Machine {
     /// Runs a function.
     ///
     /// # Safety
@@ -82,36 +146,20 @@ impl Machine {
         arguments: &mut [*const c_void],
         results: &mut [*const c_void],
     ) -> Result<Result<(), Trap>> {
-        let failed = Error::runtime(self.program().engine, "run the guest");
-        if let Err(reason) = self.begin() {
-            return Err(failed(reason));
+        const ACTION: &str = "run the guest";
+        self.begin().map_err(Error::runtime(self.program().engine, ACTION))?;
+        // SAFETY: a function of this machine's module, with arguments of its type. No reference is
+        // alive (rule 2).
+        let result =
+            unsafe { ffi::m3_Call(function.raw, arguments.len() as u32, arguments.as_mut_ptr()) };
+        let ended = self.ended(result, ACTION)?;
+        if ended.is_err() || results.is_empty() {
+            return Ok(ended);
         }
-        // SAFETY: a function of this machine's module, with arguments and results of its type. No
-        // reference is alive (rule 2).
-        let ended = unsafe {
-            let result = ffi::m3_Call(function.raw, arguments.len() as u32, arguments.as_mut_ptr());
-            self.ended(result).and_then(|()| {
-                if results.is_empty() {
-                    return Ok(());
-                }
-                let result =
-                    ffi::m3_GetResults(function.raw, results.len() as u32, results.as_mut_ptr());
-                self.ended(result)
-            })
-        };
-        match ended {
-            Ok(()) => Ok(Ok(())),
-            Err(RunStop::ByHost) => Ok(Err(self.take_trap())),
-            Err(RunStop::Trap(trap)) => Ok(Err(trap)),
-            Err(RunStop::Failure(reason)) => {
-                self.broken = true;
-                Err(failed(reason))
-            }
-        }
-    }
-
-    pub(super) fn take_trap(&mut self) -> Trap {
-        self.state().trap.take().unwrap_or_else(|| TrapKind::Other.into())
+        // SAFETY: as above, with results of its type.
+        let result =
+            unsafe { ffi::m3_GetResults(function.raw, results.len() as u32, results.as_mut_ptr()) };
+        self.ended(result, ACTION)
     }
 
     fn function(&mut self, index: u32) -> Result<Function> {
@@ -124,16 +172,14 @@ impl Machine {
 
     #[cold]
     fn find_function(&mut self, index: usize) -> Result<Function> {
-        let failed = Error::runtime(self.program().engine, "find an export");
+        let failed = || Error::runtime(self.program().engine, "find an export");
         // Finding compiles it.
-        if let Err(reason) = self.check_stack() {
-            return Err(failed(reason));
-        }
+        self.check_stack().map_err(failed())?;
         let mut found = std::ptr::null_mut();
         let name = &self.shared.program.functions[index];
         // SAFETY: the runtime is alive, the name ends with a zero.
         let result = unsafe { ffi::m3_FindFunction(&raw mut found, self.raw(), name.as_ptr()) };
-        self.plain(result).map_err(failed)?;
+        self.plain(result).map_err(failed())?;
         let signature = self.shared.guest.exports.signature(index as u32);
         let is_substrate = signature
             .is_some_and(|ty| ty.params == [ValueType::I32; 2] && ty.results == [ValueType::I64]);

@@ -1,15 +1,14 @@
-//! The host functions of a machine.
+//! The host functions of a machine, and values in the slots of its stack.
 
 use super::layout::Runtime;
 use super::lent::Lent;
 use super::trap::STOPPED;
-use super::value::{bits, value};
 use crate::module::SharedModule;
 use std::ffi::c_void;
 use std::sync::Arc;
 use touchstone_executor::adapter::{self, Clock, HostCaller, HostState};
 use touchstone_executor::guest::WASM_PAGE;
-use touchstone_executor::{HostFunction, Signature, Trap};
+use touchstone_executor::{HostFunction, Reference, Signature, Trap, Value, ValueType};
 use wasm3_sys as ffi;
 
 unsafe extern "C" {
@@ -104,7 +103,6 @@ pub(super) const TURN: ffi::M3RawCall = Some(begin_turn);
 /// The function that Wasm3 calls before work on ranges, and before growth.
 pub(super) const WORK: ffi::M3RawCall = Some(check_clock);
 
-/// A guest that waits for a host function.
 struct WaitingGuest<const TIMED: bool> {
     runtime: *mut Runtime,
     state: *mut MachineState,
@@ -226,5 +224,32 @@ unsafe extern "C" fn check_clock(
     unsafe {
         let state = state_of(runtime.cast());
         end(state, (*state).clock.check())
+    }
+}
+
+/// The content of a slot for a value.
+#[inline]
+pub(super) fn bits(value: Value) -> u64 {
+    match value {
+        Value::I32(value) => u64::from(value as u32),
+        Value::I64(value) => value as u64,
+        Value::F32(bits) => u64::from(bits),
+        Value::F64(bits) => bits,
+        // The engine has no vectors, and the contract passes no reference but null.
+        Value::V128(_) | Value::FuncRef(_) | Value::ExternRef(_) => 0,
+    }
+}
+
+/// The value in a slot. The upper half of a slot with 32 bits is undefined.
+#[inline]
+pub(super) fn value(ty: ValueType, bits: u64) -> Value {
+    match ty {
+        ValueType::I32 => Value::I32(bits as u32 as i32),
+        ValueType::I64 => Value::I64(bits as i64),
+        ValueType::F32 => Value::F32(bits as u32),
+        ValueType::F64 => Value::F64(bits),
+        ValueType::V128 => Value::V128(bits.into()),
+        ValueType::FuncRef => Value::FuncRef(Reference::null_if(bits == 0)),
+        ValueType::ExternRef => Value::ExternRef(Reference::null_if(bits == 0)),
     }
 }

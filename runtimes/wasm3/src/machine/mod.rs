@@ -23,28 +23,25 @@ mod environment;
 mod host;
 pub(crate) mod layout;
 mod lent;
-mod limits;
-mod live;
 mod scratch;
 mod snapshot;
 pub(crate) mod stack;
 mod trap;
-mod value;
 
 use crate::module::{Program, SharedModule};
 use crate::rewrite::{Added, HOST};
 use call::Function;
 pub(crate) use environment::Environment;
-use host::{MachineState, bytes, grow};
+use host::MachineState;
 use layout::{MemoryHeader, Module, Runtime};
 pub(crate) use lent::Lent;
 use snapshot::Snapshot;
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
-use touchstone_executor::adapter::{Clock, HostState};
+use touchstone_executor::adapter::Clock;
 use touchstone_executor::guest::ShortName;
 use touchstone_executor::memory::ResetterMut;
-use touchstone_executor::{Error, Result, TrapKind};
+use touchstone_executor::{Error, Result, Trap, TrapKind};
 use trap::{RunStop, text, translate};
 use wasm3_sys as ffi;
 
@@ -134,7 +131,7 @@ impl Machine {
                 let reason = text(result);
                 ffi::m3_FreeModule(module);
                 // Wasm3 places data before elements, others after them.
-                let kind = shared.info().segment_trap.map(TrapKind::from);
+                let kind = shared.guest.info().segment_trap.map(TrapKind::from);
                 return Err(match trap::of_segment(&reason).map(|own| kind.unwrap_or(own)) {
                     Some(kind) => Error::Instantiation { trap: kind.into() },
                     None => failed(reason),
@@ -176,7 +173,6 @@ impl Machine {
         &self.shared.program
     }
 
-    /// Links the imports.
     fn link(&mut self) -> Result<(), String> {
         let shared = Arc::clone(&self.shared);
         let functions = shared.guest.functions.iter();
@@ -207,7 +203,6 @@ impl Machine {
         Ok(())
     }
 
-    /// Compiles all functions.
     fn compile(&mut self) -> Result<(), String> {
         self.check_stack()?;
         // SAFETY: the module is loaded and linked.
@@ -235,26 +230,11 @@ impl Machine {
 
     /// Runs the start function, if there is one.
     pub(crate) fn start(&mut self) -> Result<()> {
-        let failed = |machine: &Self, reason: String| {
-            Error::runtime(machine.program().engine, "instantiate the module")(reason)
-        };
-        self.begin().map_err(|reason| failed(self, reason))?;
+        const ACTION: &str = "instantiate the module";
+        self.begin().map_err(Error::runtime(self.program().engine, ACTION))?;
         // SAFETY: the module is loaded and linked (rule 2).
         let result = unsafe { ffi::m3_RunStart(self.handle.module.cast()) };
-        match self.ended(result) {
-            Ok(()) => Ok(()),
-            Err(RunStop::ByHost) => Err(Error::Instantiation { trap: self.take_trap() }),
-            Err(RunStop::Trap(trap)) => Err(Error::Instantiation { trap }),
-            Err(RunStop::Failure(reason)) => {
-                self.broken = true;
-                Err(failed(self, reason))
-            }
-        }
-    }
-
-    /// `true` if it can run and be reset.
-    pub(crate) fn is_sound(&self) -> bool {
-        !self.broken
+        self.ended(result, ACTION)?.map_err(|trap| Error::Instantiation { trap })
     }
 
     /// Sets the deadline and the stack limit of a run.
@@ -279,26 +259,9 @@ impl Machine {
         unsafe { &mut *self.handle.state }
     }
 
-    /// The guest's memory; empty where it has none.
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: nothing runs while `self` is borrowed.
-        unsafe { bytes(self.handle.runtime) }
-    }
-
-    /// Memory and host state at once.
-    fn bytes_and_host(&mut self) -> (&mut [u8], &mut HostState) {
-        // SAFETY: as for the two above, which do not overlap.
-        unsafe { (bytes(self.handle.runtime), &mut (*self.handle.state).host) }
-    }
-
     /// Resets a memory of Touchstone's.
     pub(crate) fn resetter(&mut self) -> Option<ResetterMut<'_>> {
         self.state().lent.as_mut().map(Lent::resetter)
-    }
-
-    fn grow(&mut self, pages: u32) -> bool {
-        // SAFETY: nothing runs while `self` is borrowed.
-        unsafe { grow(self.handle.runtime, self.handle.state, pages) }
     }
 
     /// The parts that the next machine can use. The lent memory is as the guest left it.
@@ -314,16 +277,23 @@ impl Machine {
         self.handle.runtime.cast()
     }
 
-    fn ended(&self, result: ffi::M3Result) -> Result<(), RunStop> {
+    /// The end of a run of the guest, by Wasm3's result.
+    fn ended(&mut self, result: ffi::M3Result, action: &'static str) -> Result<Result<(), Trap>> {
         if result.is_null() {
-            return Ok(());
+            return Ok(Ok(()));
         }
         // SAFETY: results are static strings.
         let said = unsafe { text(result) };
-        Err(match translate(result, &said) {
-            RunStop::Failure(reason) => RunStop::Failure(self.detail(reason)),
-            stop => stop,
-        })
+        match translate(result, &said) {
+            RunStop::ByHost => {
+                Ok(Err(self.state().trap.take().unwrap_or_else(|| TrapKind::Other.into())))
+            }
+            RunStop::Trap(trap) => Ok(Err(trap)),
+            RunStop::Failure(reason) => {
+                self.broken = true;
+                Err(Error::runtime(self.program().engine, action)(self.detail(reason)))
+            }
+        }
     }
 
     /// The failure of a call that runs no guest.

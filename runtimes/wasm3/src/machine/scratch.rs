@@ -96,10 +96,12 @@ unsafe fn give_back(Range { start, end }: Range<*mut u8>) {
 mod tests {
     use super::super::Environment as Owned;
     use super::*;
-    use crate::module::{SharedModule, prepare};
-    use touchstone_executor::adapter;
+    use crate::engine::Wasm3;
+    use crate::module::{Program, SharedModule};
+    use std::sync::Arc;
+    use touchstone_executor::adapter::{self, CleanContent, LoadedGuest};
     use touchstone_executor::guest::{GuestModule, HeapPages};
-    use touchstone_executor::{Abi, Config};
+    use touchstone_executor::{Abi, Config, Engine as _};
 
     /// Resident pages of what an idle machine does not need.
     fn resident(machine: &Machine) -> usize {
@@ -137,8 +139,12 @@ mod tests {
         let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
         let (strategy, config) = ("instance_reuse_tracked".parse().unwrap(), Config::default());
         for eager in [false, true] {
-            let program = prepare("wasm3", eager, &guest, strategy, &config).unwrap();
-            let shared = SharedModule::new(&program, &guest, strategy, &config).unwrap();
+            let engine = Wasm3::new(eager);
+            let artifact = engine.compile(&guest, strategy, &config).unwrap();
+            let opened = LoadedGuest::open(&engine, &guest, &artifact, strategy, &config);
+            let (guest, program): (_, &Arc<Program>) = opened.unwrap();
+            let content = CleanContent::of(&guest.guest, strategy).unwrap();
+            let shared = Arc::new(SharedModule { program: Arc::clone(program), guest, content });
             let environment = Owned::new("wasm3").unwrap();
             let mut machine = Machine::new(environment, &shared).unwrap();
             assert!(resident(&machine) > 0);

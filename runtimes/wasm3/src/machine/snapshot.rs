@@ -1,7 +1,6 @@
 //! Saves and restores the state of a clean machine outside its memory.
 
 use super::Machine;
-use super::trap::text;
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use touchstone_executor::adapter::CleanHost;
@@ -35,11 +34,7 @@ impl Machine {
                 let global = ffi::m3_FindGlobal(self.handle.module.cast(), name.as_ptr());
                 let mut value = std::mem::zeroed();
                 let result = ffi::m3_GetGlobal(global, &raw mut value);
-                if !result.is_null() {
-                    return Err(Error::runtime(self.program().engine, "save a global")(text(
-                        result,
-                    )));
-                }
+                self.plain(result).map_err(Error::runtime(program.engine, "save a global"))?;
                 globals.push(SavedGlobal(global, value));
             }
         }
@@ -59,8 +54,12 @@ impl Machine {
         Ok(())
     }
 
-    /// Restores the saved state and the lent memory. After an error the machine must not be used.
-    pub(crate) fn restore(&mut self) -> Result<()> {
+    /// Restores the saved state and the lent memory. `false` if Wasm3 failed to compile a function
+    /// in it; the machine must then not be used, as after an error.
+    pub(crate) fn restore(&mut self) -> Result<bool> {
+        if self.broken {
+            return Ok(false);
+        }
         let Some(snapshot) = &self.snapshot else {
             return Err(Error::Misuse("no clean state was saved"));
         };
@@ -69,10 +68,8 @@ impl Machine {
         unsafe {
             for SavedGlobal(global, value) in &snapshot.globals {
                 let result = ffi::m3_SetGlobal(*global, (&raw const *value).cast_mut());
-                if !result.is_null() {
-                    let failed = Error::runtime(self.program().engine, "restore a global");
-                    return Err(failed(text(result)));
-                }
+                let failed = Error::runtime(self.program().engine, "restore a global");
+                self.plain(result).map_err(failed)?;
             }
             for (index, entries) in snapshot.tables.iter().enumerate() {
                 let table = &mut *(*self.handle.module).tables.add(index);
@@ -89,6 +86,6 @@ impl Machine {
             }
         }
         self.run_ended();
-        Ok(())
+        Ok(true)
     }
 }

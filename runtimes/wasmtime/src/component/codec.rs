@@ -2,46 +2,89 @@
 //!
 //! Its interfaces are those of `test-runtime/wit/codec.wit`.
 
-use super::plan::Plan;
+use super::json::json_name;
+use super::shape::word;
 use crate::engine::Compiler;
 use crate::settings;
 use std::sync::Arc;
 use touchstone_executor::guest::GuestModule;
 use touchstone_executor::{Config, Error, InstanceFrom, MemoryFrom, Result, Strategy, TrapKind};
 use wasmtime::component::{
-    Component, ComponentExportIndex, ComponentType, Func, Instance, InstancePre, Lift, Linker,
-    ResourceAny, TypedFunc, Val,
+    Component, ComponentExportIndex, ComponentNamedList, ComponentType, Func, Instance,
+    InstancePre, Lift, Linker, Lower, ResourceAny, Type, TypedFunc, Val, types,
 };
 use wasmtime::{Engine, Store};
 
 const REFLECT: &str = "touchstone:json/reflect@0.1.0";
 const DESERIALIZER: &str = "touchstone:json/deserializer@0.1.0";
 
+/// A type, as far as codecs know of types.
+pub(crate) enum Plan {
+    String,
+    U32,
+    List(Box<Plan>),
+    Tuple(Vec<Plan>),
+    Record(Vec<Field>),
+}
+
+/// A field of a record.
+pub(crate) struct Field {
+    /// Its name in the component.
+    pub(crate) name: String,
+    /// Its name in JSON.
+    pub(crate) json: String,
+    pub(crate) plan: Plan,
+}
+
+impl Plan {
+    /// # Errors
+    ///
+    /// When there is a type in it that codecs do not know: its name.
+    pub(crate) fn of(ty: &Type) -> Result<Self, &'static str> {
+        Ok(match ty {
+            Type::String => Self::String,
+            Type::U32 => Self::U32,
+            Type::List(list) => Self::List(Box::new(Self::of(&list.ty())?)),
+            Type::Tuple(tuple) => {
+                Self::Tuple(tuple.types().map(|ty| Self::of(&ty)).collect::<Result<_, _>>()?)
+            }
+            Type::Record(record) => {
+                let field = |field: types::Field<'_>| {
+                    let (name, json) = (field.name.to_owned(), json_name(field.name));
+                    Ok::<_, &'static str>(Field { name, json, plan: Self::of(&field.ty)? })
+                };
+                Self::Record(record.fields().map(field).collect::<Result<_, _>>()?)
+            }
+            other => return Err(word(other)),
+        })
+    }
+}
+
 /// A compiled codec.
 pub(crate) struct CodecModule {
     id: &'static str,
     pre: InstancePre<()>,
-    handles: Handles<ComponentExportIndex>,
+    handles: Handles,
 }
 
 /// The functions of a codec.
-struct Handles<T> {
-    ty_string: T,
-    ty_u32: T,
-    ty_tuple: T,
-    ty_record: T,
-    ty_list: T,
-    into_string: T,
-    into_u32: T,
-    into_tuple: T,
-    into_record: T,
-    into_list: T,
-    from_list: T,
+struct Handles {
+    ty_string: ComponentExportIndex,
+    ty_u32: ComponentExportIndex,
+    ty_tuple: ComponentExportIndex,
+    ty_record: ComponentExportIndex,
+    ty_list: ComponentExportIndex,
+    into_string: ComponentExportIndex,
+    into_u32: ComponentExportIndex,
+    into_tuple: ComponentExportIndex,
+    into_record: ComponentExportIndex,
+    into_list: ComponentExportIndex,
+    from_list: ComponentExportIndex,
 }
 
-impl<T> Handles<T> {
+impl Handles {
     /// Each found by its interface and name.
-    fn find<E>(mut find: impl FnMut(&str, &str) -> Result<T, E>) -> Result<Self, E> {
+    fn find(find: impl Fn(&str, &str) -> Result<ComponentExportIndex>) -> Result<Self> {
         Ok(Self {
             ty_string: find(REFLECT, "[static]ty.string")?,
             ty_u32: find(REFLECT, "[static]ty.u32")?,
@@ -59,8 +102,7 @@ impl<T> Handles<T> {
 }
 
 impl CodecModule {
-    /// Compiles a codec with the compiler that the guests have, and Wasmtime's own
-    /// memories.
+    /// Compiles a codec with the compiler that the guests have, and Wasmtime's own memories.
     pub(crate) fn new(
         id: &'static str,
         compiler: Compiler,
@@ -93,13 +135,8 @@ impl CodecModule {
 /// A codec at work: an instance that serves call after call.
 pub(crate) struct Codec {
     store: Store<()>,
-    functions: Functions,
     /// The types that were described so far, each for an export.
     types: Vec<(u32, ResourceAny)>,
-}
-
-/// The functions that a call needs.
-struct Functions {
     into_string: TypedFunc<(ResourceAny,), (String,)>,
     into_u32: TypedFunc<(ResourceAny,), (u32,)>,
     into_tuple: TypedFunc<(ResourceAny,), (Vec<ResourceAny>,)>,
@@ -159,23 +196,23 @@ impl Codec {
         let instance = module.pre.instantiate(&mut store)?;
         let mut types = Vec::new();
         for (export, plan) in plans {
-            let mut describe = Describe { store: &mut store, instance, handles: &module.handles };
-            types.push((export, describe.ty(plan)?));
+            types.push((export, module.describe(&mut store, instance, plan)?));
         }
         let handles = &module.handles;
         let from_list = instance
             .get_func(&mut store, handles.from_list)
             .ok_or_else(|| wasmtime::format_err!("from-list is no function"))?;
         let _: FromList<'_> = from_list.typed(&store)?;
-        let functions = Functions {
+        Ok(Self {
             into_string: instance.get_typed_func(&mut store, handles.into_string)?,
             into_u32: instance.get_typed_func(&mut store, handles.into_u32)?,
             into_tuple: instance.get_typed_func(&mut store, handles.into_tuple)?,
             into_record: instance.get_typed_func(&mut store, handles.into_record)?,
             into_list: instance.get_typed_func(&mut store, handles.into_list)?,
             from_list,
-        };
-        Ok(Self { store, functions, types })
+            store,
+            types,
+        })
     }
 
     /// Makes the value of an export's parameter.
@@ -184,7 +221,7 @@ impl Codec {
             return Decoded::Broken(refused("the codec does not know the type".to_owned()));
         };
         // SAFETY: `start` has seen that the function is of this type.
-        let from_list: FromList<'_> = unsafe { TypedFunc::new_unchecked(self.functions.from_list) };
+        let from_list: FromList<'_> = unsafe { TypedFunc::new_unchecked(self.from_list) };
         let made = match from_list.call(&mut self.store, (input, *ty)) {
             Ok((Ok(value),)) => self.value(plan, value),
             Ok((Err(refusal),)) => {
@@ -202,24 +239,24 @@ impl Codec {
 
     /// Each conversion takes the value over, so that nothing stays behind.
     fn value(&mut self, plan: &Plan, value: ResourceAny) -> wasmtime::Result<Val> {
-        let Self { store, functions, .. } = self;
+        let store = &mut self.store;
         Ok(match plan {
-            Plan::String => Val::String(functions.into_string.call(store, (value,))?.0),
-            Plan::U32 => Val::U32(functions.into_u32.call(store, (value,))?.0),
+            Plan::String => Val::String(self.into_string.call(store, (value,))?.0),
+            Plan::U32 => Val::U32(self.into_u32.call(store, (value,))?.0),
             Plan::List(element) => {
-                let (values,) = functions.into_list.call(store, (value,))?;
+                let (values,) = self.into_list.call(store, (value,))?;
                 let values = values.into_iter().map(|value| self.value(element, value));
                 Val::List(values.collect::<wasmtime::Result<_>>()?)
             }
             Plan::Tuple(elements) => {
-                let (values,) = functions.into_tuple.call(store, (value,))?;
+                let (values,) = self.into_tuple.call(store, (value,))?;
                 same_length(elements.len(), values.len())?;
                 let values = elements.iter().zip(values);
                 let values = values.map(|(plan, value)| self.value(plan, value));
                 Val::Tuple(values.collect::<wasmtime::Result<_>>()?)
             }
             Plan::Record(fields) => {
-                let (values,) = functions.into_record.call(store, (value,))?;
+                let (values,) = self.into_record.call(store, (value,))?;
                 same_length(fields.len(), values.len())?;
                 let values = fields.iter().zip(values);
                 let values = values.map(|(field, value)| {
@@ -242,48 +279,44 @@ fn refused(reason: String) -> TrapKind {
     TrapKind::BadInput { reason }
 }
 
-/// Tells a codec about types.
-struct Describe<'a> {
-    store: &'a mut Store<()>,
-    instance: Instance,
-    handles: &'a Handles<ComponentExportIndex>,
-}
-
-impl Describe<'_> {
-    fn ty(&mut self, plan: &Plan) -> wasmtime::Result<ResourceAny> {
-        let handles = self.handles;
+impl CodecModule {
+    /// Tells an instance about a type.
+    fn describe(
+        &self,
+        store: &mut Store<()>,
+        instance: Instance,
+        plan: &Plan,
+    ) -> wasmtime::Result<ResourceAny> {
+        let handles = &self.handles;
         match plan {
-            Plan::String => self.make(handles.ty_string, ()),
-            Plan::U32 => self.make(handles.ty_u32, ()),
+            Plan::String => make(store, instance, handles.ty_string, ()),
+            Plan::U32 => make(store, instance, handles.ty_u32, ()),
             Plan::List(element) => {
-                let element = self.ty(element)?;
-                self.make(handles.ty_list, (element,))
+                let element = self.describe(store, instance, element)?;
+                make(store, instance, handles.ty_list, (element,))
             }
             Plan::Tuple(elements) => {
-                let elements = elements.iter().map(|element| self.ty(element));
+                let elements = elements.iter().map(|plan| self.describe(store, instance, plan));
                 let elements = elements.collect::<wasmtime::Result<Vec<_>>>()?;
-                self.make(handles.ty_tuple, (elements,))
+                make(store, instance, handles.ty_tuple, (elements,))
             }
             Plan::Record(fields) => {
-                let fields = fields
-                    .iter()
-                    .map(|field| Ok((field.json.clone(), self.ty(&field.plan)?)))
-                    .collect::<wasmtime::Result<Vec<_>>>()?;
-                self.make(handles.ty_record, (fields,))
+                let field = |field: &Field| {
+                    Ok((field.json.clone(), self.describe(store, instance, &field.plan)?))
+                };
+                let fields = fields.iter().map(field).collect::<wasmtime::Result<Vec<_>>>()?;
+                make(store, instance, handles.ty_record, (fields,))
             }
         }
     }
+}
 
-    fn make<P>(
-        &mut self,
-        function: ComponentExportIndex,
-        params: P,
-    ) -> wasmtime::Result<ResourceAny>
-    where
-        P: wasmtime::component::ComponentNamedList + wasmtime::component::Lower,
-    {
-        let function: TypedFunc<P, (ResourceAny,)> =
-            self.instance.get_typed_func(&mut *self.store, function)?;
-        Ok(function.call(&mut *self.store, params)?.0)
-    }
+fn make<P: ComponentNamedList + Lower>(
+    store: &mut Store<()>,
+    instance: Instance,
+    function: ComponentExportIndex,
+    params: P,
+) -> wasmtime::Result<ResourceAny> {
+    let function: TypedFunc<P, (ResourceAny,)> = instance.get_typed_func(&mut *store, function)?;
+    Ok(function.call(store, params)?.0)
 }

@@ -1,6 +1,5 @@
-//! Instances of components that are reset in place: memories from outside, globals and
-//! tables by functions that were added to the component, handles by taking all that a
-//! call can have had.
+//! Instances of components that are reset in place: memories from outside, globals and tables by
+//! functions that were added to the component, handles by taking all that a call can have had.
 
 use super::loaded::Function;
 use super::memories::ComponentMemories;
@@ -119,8 +118,7 @@ impl InPlace {
         }
     }
 
-    /// `true` if the last call may have failed because it needed more handles than it was
-    /// allowed.
+    /// `true` if the last call may have failed because it needed more handles than it was allowed.
     pub(super) fn is_bounded(&self) -> bool {
         self.limit.is_some()
     }

@@ -46,7 +46,8 @@ impl Live {
     fn new(shared: &ComponentData, mut tenancy: Tenancy) -> Result<Self> {
         let entered = shared.start_clock(&mut tenancy.store);
         shared.fill(&mut tenancy.store)?;
-        let failed = |error| trap::of_instantiation(shared.id, "instantiate the component", error);
+        let failed =
+            |error| trap::of_instantiation(shared.guest.engine, "instantiate the component", error);
         let instance =
             tenancy.instantiate(|store| shared.pre.instantiate(store)).map_err(failed)?;
         let Some(plan) = &shared.in_place else {
@@ -62,7 +63,7 @@ impl Live {
 
     /// The same in a store of its own.
     fn alone(shared: &ComponentData) -> Result<Self> {
-        Self::new(shared, Tenancy::new(shared.pre.engine(), shared.new_host(), 1))
+        Self::new(shared, Tenancy::new(shared.pre.engine(), shared.guest.new_host(), 1))
     }
 
     fn call(
@@ -180,7 +181,7 @@ fn again_without_bound(
     let mut bounded = std::mem::replace(live, Live::alone(shared)?);
     let (old, new) = (&mut bounded.tenancy.store, &mut live.tenancy.store);
     old.data_mut().hand_over_call(new.data_mut());
-    data::begin(shared.id, new)?;
+    data::begin(shared.guest.engine, new)?;
     let ended = call(live)?;
     // What it fails of now is something else, and was so before.
     let is_cured = ended.as_ref().map_or_else(trap::is_trap, |_| true);
@@ -213,7 +214,7 @@ impl ComponentInstance {
     fn run(&mut self, export: ExportId, input: &[u8], output: &mut Vec<u8>) -> Result<Outcome> {
         self.used_on.go_on();
         let shared = &*self.shared;
-        if !shared.exports.has(export) {
+        if !shared.guest.exports.has(export) {
             return Err(FOREIGN);
         }
         let function = shared.functions.get(export.index() as usize).ok_or(FOREIGN)?;
@@ -249,7 +250,7 @@ impl ComponentInstance {
         self.state = CallState::Used;
         let call = |live: &mut Live| live.call(shared, function, export.abi(), input, values);
         if export.abi() == Abi::Wasi {
-            return program(shared.id, live, input, output, call);
+            return program(shared.guest.engine, live, input, output, call);
         }
         let ended = call(live)?;
         let ended = again_without_bound(live, ended, shared, function, call)?;
@@ -274,7 +275,8 @@ impl Instance for ComponentInstance {
             Some(live) => shared.fill(&mut live.tenancy.store)?,
             None => {
                 let (kept, engine) = (self.kept.take(), shared.pre.engine());
-                let tenancy = Tenancy::next(kept, engine, shared.tenants, || shared.new_host());
+                let tenancy =
+                    Tenancy::next(kept, engine, shared.tenants, || shared.guest.new_host());
                 self.live = Some(Live::new(shared, tenancy)?);
             }
         }
@@ -300,7 +302,7 @@ impl Instance for ComponentInstance {
         unsafe { store.data_mut().enter(options) };
         let entered = Entered(self);
         if let Some(live) = &mut entered.0.live {
-            data::begin(entered.0.shared.id, &mut live.tenancy.store)?;
+            data::begin(entered.0.shared.guest.engine, &mut live.tenancy.store)?;
         }
         entered.0.run(export, input, output)
     }
@@ -355,7 +357,7 @@ struct Entered<'a>(&'a mut ComponentInstance);
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if let Some(live) = &mut self.0.live {
-            data::end(self.0.shared.id, &mut live.tenancy.store);
+            data::end(self.0.shared.guest.engine, &mut live.tenancy.store);
             live.tenancy.store.data_mut().leave();
         }
     }
@@ -379,9 +381,10 @@ fn call_bytes(store: &mut Store<StoreData>, func: Func, input: &[u8]) -> wasmtim
 mod tests {
     use super::super::loaded::LoadedComponent;
     use super::*;
-    use crate::engine::Compiler;
+    use crate::engine::{Compiler, Wasmtime};
+    use touchstone_executor::adapter::LoadedGuest;
     use touchstone_executor::guest::{GuestModule, HeapPages};
-    use touchstone_executor::{Config, Module};
+    use touchstone_executor::{Config, Engine as _, Module};
     use wasmtime::component::Component;
 
     const GUEST: &str = r#"(component
@@ -421,7 +424,10 @@ mod tests {
             Component::new(engine, &wasm).map_err(Error::runtime("wasmtime", "compile"))
         };
         let (compiler, strategy) = (Compiler::Cranelift, strategy.parse().unwrap());
-        LoadedComponent::new("wasmtime", compiler, &guest, strategy, config, load).unwrap()
+        let engine = Wasmtime::new("wasmtime", compiler);
+        let artifact = engine.compile(&guest, strategy, config).unwrap();
+        let opened = LoadedGuest::open::<()>(&engine, &guest, &artifact, strategy, config);
+        LoadedComponent::new(compiler, opened.unwrap().0, load).unwrap()
     }
 
     #[test]

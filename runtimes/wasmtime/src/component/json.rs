@@ -15,7 +15,7 @@
 //! `json_text.rs` writes the same.
 
 use super::shape::word;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use touchstone_executor::TrapKind;
 use wasmtime::component::{Type, Val};
 
@@ -91,7 +91,8 @@ fn from_json(ty: &Type, value: &Value) -> Result<Val> {
             let fields = record
                 .fields()
                 .map(|field| {
-                    let value = entry(object, field.name)
+                    let value = object
+                        .get(&json_name(field.name))
                         .ok_or_else(|| format!("the field '{}' is missing", field.name))?;
                     let value = from_json(&field.ty, value)
                         .map_err(|reason| format!("{}: {reason}", field.name))?;
@@ -191,10 +192,6 @@ fn payload(ty: Option<Type>, content: Option<&Value>) -> Result<Option<Box<Val>>
         (None, Some(_)) => Err("a case has a payload that its type does not have".to_owned()),
         (Some(_), None) => Err("a case lacks its content".to_owned()),
     }
-}
-
-fn entry<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    object.get(&json_name(name))
 }
 
 fn only_char(text: &str) -> Option<char> {

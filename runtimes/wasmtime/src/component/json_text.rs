@@ -57,16 +57,12 @@ fn scalar(value: &(impl serde::Serialize + ?Sized), text: &mut Vec<u8>) {
 }
 
 fn no_number(value: f64, text: &mut Vec<u8>) {
-    scalar(
-        if value.is_nan() {
-            "nan"
-        } else if value > 0.0 {
-            "inf"
-        } else {
-            "-inf"
-        },
-        text,
-    );
+    let word = match (value.is_nan(), value > 0.0) {
+        (true, _) => "nan",
+        (false, true) => "inf",
+        (false, false) => "-inf",
+    };
+    scalar(word, text);
 }
 
 fn list<T>(values: &[T], text: &mut Vec<u8>, write: impl Fn(&T, &mut Vec<u8>)) {

@@ -206,19 +206,12 @@ fn of_type(ty: &Type, value: Value) -> Val {
 
 /// A value of zeros, without elements; `None` for types that have none, such as resources.
 fn zero(ty: &Type) -> Option<Val> {
+    if let Some(number) = value_type(ty) {
+        return Some(of_type(ty, Value::zero(number)));
+    }
+    // Of a case without content, nothing.
+    let content = |ty: Option<Type>| ty.map_or(Some(None), |ty| Some(Some(Box::new(zero(&ty)?))));
     Some(match ty {
-        Type::Bool => Val::Bool(false),
-        Type::S8 => Val::S8(0),
-        Type::U8 => Val::U8(0),
-        Type::S16 => Val::S16(0),
-        Type::U16 => Val::U16(0),
-        Type::S32 => Val::S32(0),
-        Type::U32 => Val::U32(0),
-        Type::S64 => Val::S64(0),
-        Type::U64 => Val::U64(0),
-        Type::Float32 => Val::Float32(0.0),
-        Type::Float64 => Val::Float64(0.0),
-        Type::Char => Val::Char('\0'),
         Type::String => Val::String(String::new()),
         Type::List(_) => Val::List(Vec::new()),
         Type::Option(_) => Val::Option(None),
@@ -231,16 +224,9 @@ fn zero(ty: &Type) -> Option<Val> {
         }
         Type::Variant(ty) => {
             let first = ty.cases().next()?;
-            let value = match &first.ty {
-                Some(ty) => Some(Box::new(zero(ty)?)),
-                None => None,
-            };
-            Val::Variant(first.name.to_owned(), value)
+            Val::Variant(first.name.to_owned(), content(first.ty)?)
         }
-        Type::Result(ty) => Val::Result(Ok(match ty.ok() {
-            Some(ty) => Some(Box::new(zero(&ty)?)),
-            None => None,
-        })),
+        Type::Result(ty) => Val::Result(Ok(content(ty.ok())?)),
         _ => return None,
     })
 }

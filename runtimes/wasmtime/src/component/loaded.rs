@@ -1,30 +1,29 @@
 //! A loaded component.
 
-use super::codec::{Codec, CodecModule};
+use super::codec::{Codec, CodecModule, Plan};
 use super::in_place::{Handles, ResetPlan};
 use super::instance::ComponentInstance;
 use super::memories::ComponentMemories;
-use super::plan::Plan;
 use super::shape::{self, Shape};
 use super::{PREVIEW2, linker, probe};
 use crate::data::{self, StoreData};
 use crate::deadline::{Clock, Entered, FAR};
 use crate::engine::Compiler;
+use crate::memory::Use;
 use crate::{meter, settings};
 use std::sync::{Arc, OnceLock};
-use touchstone_executor::adapter::{EnforcedLimits, Exports, HostState};
-use touchstone_executor::guest::{GuestModule, INNER, entered};
+use touchstone_executor::adapter::{EnforcedLimits, LoadedGuest};
+use touchstone_executor::guest::{FunctionExport, INNER, ModuleInfo, entered};
 use touchstone_executor::{
-    Abi, Config, EffectiveConfig, Error, ExportId, Instance, InstanceFrom, Module, Result, Strategy,
+    Abi, EffectiveConfig, Error, ExportId, Instance, InstanceFrom, Module, Result,
 };
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Store};
 
 pub(crate) struct ComponentData {
-    pub(crate) id: &'static str,
+    pub(super) guest: LoadedGuest,
     pub(crate) pre: InstancePre<StoreData>,
-    pub(super) exports: Exports,
     /// In the order of the guest's exports.
     pub(crate) functions: Vec<Function>,
     /// Where instances are reset in place.
@@ -32,10 +31,7 @@ pub(crate) struct ComponentData {
     clock: Option<Clock>,
     /// Instances that a store serves, one after the other.
     pub(super) tenants: u32,
-    /// `true` if operators are counted.
-    metered: bool,
     compiler: Compiler,
-    config: Config,
     /// Compiled when the first export is asked for that needs it.
     codec: OnceLock<Arc<CodecModule>>,
 }
@@ -53,10 +49,6 @@ pub(crate) struct Function {
 }
 
 impl ComponentData {
-    pub(crate) fn new_host(&self) -> HostState {
-        HostState::new(None, &self.config)
-    }
-
     /// A new instance of the codec that knows all types it will be asked for; `None`
     /// where no export needs one.
     pub(crate) fn new_codec(&self) -> Result<Option<Codec>> {
@@ -70,7 +62,7 @@ impl ComponentData {
     /// Compiles the codec for the export, unless there is one.
     fn need_codec(&self, name: &str, function: &Function) -> Result<()> {
         let refuse = |reason: String| Error::ExportUnsupported {
-            engine: self.id,
+            engine: self.guest.engine,
             name: name.to_owned(),
             reason,
         };
@@ -79,11 +71,12 @@ impl ComponentData {
                 "codecs make strings, u32, lists, tuples and records, no {ty}"
             )));
         }
-        let Some(guest) = &self.config.codec else {
+        let Some(guest) = &self.guest.config.codec else {
             return Err(refuse("no codec component is given".to_owned()));
         };
         if self.codec.get().is_none() {
-            let codec = CodecModule::new(self.id, self.compiler, guest, &self.config)?;
+            let codec =
+                CodecModule::new(self.guest.engine, self.compiler, guest, &self.guest.config)?;
             // Another thread may have been faster; its codec serves as well.
             let _ = self.codec.set(Arc::new(codec));
         }
@@ -92,12 +85,12 @@ impl ComponentData {
 
     /// The limits that calls can have.
     pub(crate) fn enforced_limits(&self) -> EnforcedLimits {
-        data::enforced(self.clock.is_some(), self.metered)
+        data::enforced(self.clock.is_some(), self.guest.config.metered)
     }
 
     /// Fills a store's tank, where operators are counted.
     pub(crate) fn fill(&self, store: &mut Store<StoreData>) -> Result<()> {
-        if self.metered { meter::fill(self.id, store) } else { Ok(()) }
+        if self.guest.config.metered { meter::fill(self.guest.engine, store) } else { Ok(()) }
     }
 
     /// From now on no deadline counts: what runs is of the host, not of the guest.
@@ -115,21 +108,20 @@ impl ComponentData {
 
 pub(crate) struct LoadedComponent {
     shared: Arc<ComponentData>,
-    strategy: Strategy,
     own_memories: Option<Arc<ComponentMemories>>,
     effective: EffectiveConfig,
 }
 
 impl LoadedComponent {
     pub(crate) fn new(
-        id: &'static str,
         compiler: Compiler,
-        guest: &GuestModule,
-        strategy: Strategy,
-        config: &Config,
+        guest: LoadedGuest,
         load: impl FnOnce(&Engine) -> Result<Component>,
     ) -> Result<Self> {
-        let own_memories = own_memories(guest, strategy, config, compiler)?;
+        let (id, strategy, config) = (guest.engine, guest.strategy, &guest.config);
+        let (reset, keep) = (strategy.memory.reset_method(), config.instances as usize);
+        let make = |use_by| ComponentMemories::new(&guest.guest, use_by, reset, keep, compiler);
+        let own_memories = Use::of(strategy).map(make).transpose()?.map(Arc::new);
         let memories = own_memories.clone().map(|memories| memories as _);
         let settings = settings::for_running(compiler, strategy, config, guest.info(), memories)
             .map_err(Error::runtime(id, "configure itself"))?;
@@ -140,41 +132,27 @@ impl LoadedComponent {
         let pre = linker::link(id, &component, config)?
             .instantiate_pre(&component)
             .map_err(Error::runtime(id, "link the component"))?;
-        let exports = Exports::of(guest);
-        let mut functions = exports
-            .iter()
-            .map(|export| {
-                function(&component, &export.name)
-                    .ok_or(Error::Misuse("an export that the component lacks"))
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let find = |export: &FunctionExport| {
+            function(&component, &export.name)
+                .ok_or(Error::Misuse("an export that the component lacks"))
+        };
+        let mut functions = guest.exports.iter().map(find).collect::<Result<Vec<_>>>()?;
         let in_place = match &own_memories {
             Some(memories) if strategy.instance == InstanceFrom::Reuse => {
-                let mut plan = reset_plan(id, guest, &component, strategy, memories)?;
+                let mut plan = reset_plan(&guest, &component, memories)?;
                 if settings::enters(config) {
-                    plan.enters = find_entries(&mut functions, guest, &component);
+                    plan.enters = find_entries(&mut functions, guest.info(), &component);
                 }
                 Some(plan)
             }
             _ => None,
         };
-        let (metered, config, codec) = (config.metered, config.clone(), OnceLock::new());
         let tenants = settings::tenants(strategy, guest.info());
-        let effective = settings::describe(compiler, strategy, &config, guest.info());
-        let shared = Arc::new(ComponentData {
-            id,
-            pre,
-            exports,
-            functions,
-            in_place,
-            clock,
-            tenants,
-            metered,
-            compiler,
-            config,
-            codec,
-        });
-        Ok(Self { shared, strategy, own_memories, effective })
+        let effective = settings::describe(compiler, strategy, config, guest.info());
+        let codec = OnceLock::new();
+        let shared =
+            ComponentData { guest, pre, functions, in_place, clock, tenants, compiler, codec };
+        Ok(Self { shared: Arc::new(shared), own_memories, effective })
     }
 
     #[cfg(test)]
@@ -207,17 +185,17 @@ fn function(component: &Component, name: &str) -> Option<Function> {
 
 impl Module for LoadedComponent {
     fn export(&self, name: &str, abi: Abi) -> Result<ExportId> {
-        let index = self.shared.exports.position(name)?;
+        let index = self.shared.guest.exports.position(name)?;
         let function = &self.shared.functions[index as usize];
         shape::check(name, function.shape, &function.ty, abi)?;
         if abi == Abi::Wasi && !cfg!(feature = "preview2") {
-            let (engine, name) = (self.shared.id, name.to_owned());
+            let (engine, name) = (self.shared.guest.engine, name.to_owned());
             return Err(Error::ExportUnsupported { engine, name, reason: PREVIEW2.to_owned() });
         }
         if abi == Abi::Codec {
             self.shared.need_codec(name, function)?;
         }
-        Ok(self.shared.exports.handle(index, abi))
+        Ok(self.shared.guest.exports.handle(index, abi))
     }
 
     fn new_instance(&self) -> Result<Box<dyn Instance>> {
@@ -231,7 +209,8 @@ impl Module for LoadedComponent {
         }
         let engine = self.shared.pre.engine();
         let own = self.own_memories.as_deref();
-        let memory = probe::memory(self.shared.id, engine, own, self.strategy)?;
+        let LoadedGuest { engine: id, strategy, .. } = self.shared.guest;
+        let memory = probe::memory(id, engine, own, strategy)?;
         instance.finish()?;
         self.effective = std::mem::take(&mut self.effective).with("memory", memory);
         Ok(())
@@ -242,28 +221,10 @@ impl Module for LoadedComponent {
     }
 }
 
-/// Memories of our own, for strategies that use them.
-fn own_memories(
-    guest: &GuestModule,
-    strategy: Strategy,
-    config: &Config,
-    compiler: Compiler,
-) -> Result<Option<Arc<ComponentMemories>>> {
-    let (reset, keep) = (strategy.memory.reset_method(), config.instances as usize);
-    let memories = match settings::class(strategy) {
-        settings::OWN => ComponentMemories::for_one(guest, reset, keep, compiler)?,
-        settings::OWN_IMAGE => ComponentMemories::for_many(guest, reset, keep, compiler)?,
-        _ => return Ok(None),
-    };
-    Ok(Some(Arc::new(memories)))
-}
-
 /// How instances of a component are reset in place.
 fn reset_plan(
-    id: &'static str,
-    guest: &GuestModule,
+    guest: &LoadedGuest,
     component: &Component,
-    strategy: Strategy,
     memories: &Arc<ComponentMemories>,
 ) -> Result<ResetPlan> {
     let info = guest.info().component.as_ref();
@@ -274,21 +235,20 @@ fn reset_plan(
             .ok_or(Error::Misuse("the component was not rewritten"))
     };
     let functions = info.reset_functions().into_iter().map(find).collect::<Result<_>>()?;
-    let (reset, memories) = (strategy.memory.reset_method(), Arc::clone(memories));
+    let (reset, memories) = (guest.strategy.memory.reset_method(), Arc::clone(memories));
     let has_handles = info.has_resources();
-    Ok(ResetPlan { id, functions, reset, memories, has_handles, enters: None })
+    Ok(ResetPlan { id: guest.engine, functions, reset, memories, has_handles, enters: None })
 }
 
 /// Finds the entries of functions. The function that counts them, if all that anybody can call have
 /// one.
 fn find_entries(
     functions: &mut [Function],
-    guest: &GuestModule,
+    info: &ModuleInfo,
     component: &Component,
 ) -> Option<ComponentExportIndex> {
-    let info = guest.info().component.as_ref()?;
-    let entries = info.entries();
-    for (function, export) in functions.iter_mut().zip(&guest.info().exports) {
+    let entries = info.component.as_ref()?.entries();
+    for (function, export) in functions.iter_mut().zip(&info.exports) {
         let entry = entries.get(&*export.name);
         function.entry = entry.and_then(|entry| component.get_export_index(None, entry));
     }

@@ -30,47 +30,27 @@ struct Of {
 }
 
 impl ComponentMemories {
-    /// For new instances of a component, as [`GuestModule::without_data`] makes it.
-    /// `keep` is how many idle memories of each are kept.
-    pub(crate) fn for_many(
+    /// For new instances of a component, as [`GuestModule::without_data`] makes it, or for those
+    /// that are reset in place, as [`GuestModule::resettable`] does. `keep` is how many idle
+    /// memories of each module are kept.
+    pub(crate) fn new(
         guest: &GuestModule,
+        use_by: Use,
         reset: ResetMethod,
         keep: usize,
         compiler: Compiler,
     ) -> Result<Self> {
-        let make =
-            |template| Memories::new(Some(template), keep, (compiler, guest.info()), Use::Many);
-        Self::new(guest.component_memories()?, reset, make, None)
-    }
-
-    /// For instances that are reset in place, of a component as
-    /// [`GuestModule::resettable`] makes it.
-    pub(crate) fn for_one(
-        guest: &GuestModule,
-        reset: ResetMethod,
-        keep: usize,
-        compiler: Compiler,
-    ) -> Result<Self> {
-        let make = |template| Memories::new(template, keep, (compiler, guest.info()), Use::One);
-        let others = make(None);
-        let make = |template| make(Some(template));
-        Self::new(guest.resettable_memories()?, reset, make, Some(others))
-    }
-
-    fn new(
-        known: Vec<ComponentMemory>,
-        reset: ResetMethod,
-        make: impl Fn(MemoryTemplate) -> Memories,
-        others: Option<Memories>,
-    ) -> Result<Self> {
-        let modules = known
-            .into_iter()
-            .map(|memory| {
-                let (size, data) = (memory.content.size(), memory.content.first_data_byte());
-                let memories = make(MemoryTemplate::new(memory.content, reset)?);
-                Ok(Of { largest: memory.largest.into(), size, data, memories })
-            })
-            .collect::<Result<_>>()?;
+        let make = |template| Memories::new(template, keep, (compiler, guest.info()), use_by);
+        let (known, others) = match use_by {
+            Use::Many => (guest.component_memories()?, None),
+            Use::One => (guest.resettable_memories()?, Some(make(None))),
+        };
+        let of = |memory: ComponentMemory| {
+            let (size, data) = (memory.content.size(), memory.content.first_data_byte());
+            let memories = make(Some(MemoryTemplate::new(memory.content, reset)?));
+            Ok(Of { largest: memory.largest.into(), size, data, memories })
+        };
+        let modules = known.into_iter().map(of).collect::<Result<_>>()?;
         Ok(Self { modules, others, last: AtomicUsize::new(0) })
     }
 

@@ -9,7 +9,6 @@ mod json_text;
 mod linker;
 mod loaded;
 mod memories;
-mod plan;
 #[cfg(feature = "preview2")]
 mod preview2;
 #[cfg(not(feature = "preview2"))]

@@ -81,11 +81,13 @@ pub(super) fn link(linker: &mut Linker<StoreData>) -> Result<()> {
     random::insecure_seed::add_to_linker::<_, Generator>(linker, generator)?;
     filesystem::preopens::add_to_linker::<_, WasiFilesystem>(linker, files)?;
     sync::filesystem::types::add_to_linker::<_, WasiFilesystem>(linker, files)?;
-    sync::io::poll::add_to_linker::<_, Table>(linker, |host| &mut Program::of(host).table)?;
-    sync::io::streams::add_to_linker::<_, Table>(linker, |host| &mut Program::of(host).table)?;
-    wasmtime_wasi_io::bindings::wasi::io::error::add_to_linker::<_, Table>(linker, |host| {
-        &mut Program::of(host).table
-    })
+    sync::io::poll::add_to_linker::<_, Table>(linker, table)?;
+    sync::io::streams::add_to_linker::<_, Table>(linker, table)?;
+    wasmtime_wasi_io::bindings::wasi::io::error::add_to_linker::<_, Table>(linker, table)
+}
+
+fn table(host: &mut StoreData) -> &mut ResourceTable {
+    &mut Program::of(host).table
 }
 
 fn standard(host: &mut StoreData) -> WasiCliCtxView<'_> {

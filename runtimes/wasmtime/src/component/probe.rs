@@ -8,9 +8,6 @@ use crate::deadline::FAR;
 use touchstone_executor::adapter::{MappingKind, NO_ANSWER, mapping_in_words, mapping_kind};
 use touchstone_executor::guest::MEMORY;
 use touchstone_executor::{Error, Result, Strategy};
-use wasm_encoder::{
-    ConstExpr, DataSection, ExportKind, ExportSection, MemorySection, MemoryType, Module,
-};
 use wasmtime::{Engine, Instance, Store};
 
 /// The mapping of a component's memories.
@@ -36,7 +33,7 @@ pub(crate) fn memory(
 }
 
 fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
-    let module = wasmtime::Module::new(engine, small_module())?;
+    let module = wasmtime::Module::new(engine, SMALL_MODULE)?;
     let mut store = Store::new(engine, ());
     // Its memory is initialised by code, which a deadline stops at once where none was
     // set; without epochs nobody asks.
@@ -48,20 +45,10 @@ fn of_small_module(engine: &Engine) -> wasmtime::Result<Option<MappingKind>> {
     Ok(memory.and_then(|memory| mapping_kind(memory.data_ptr(&store) as usize)))
 }
 
-fn small_module() -> Vec<u8> {
-    let mut memories = MemorySection::new();
-    memories.memory(MemoryType {
-        minimum: 1,
-        maximum: None,
-        memory64: false,
-        shared: false,
-        page_size_log2: None,
-    });
-    let mut exports = ExportSection::new();
-    exports.export(MEMORY, ExportKind::Memory, 0);
-    let mut data = DataSection::new();
-    data.active(0, &ConstExpr::i32_const(0), *b"data");
-    let mut module = Module::new();
-    module.section(&memories).section(&exports).section(&data);
-    module.finish()
-}
+/// A memory with data.
+const SMALL_MODULE: &[u8] = &[
+    0, b'a', b's', b'm', 1, 0, 0, 0, // magic and version
+    5, 3, 1, 0, 1, // a memory of at least a page
+    7, 10, 1, 6, b'm', b'e', b'm', b'o', b'r', b'y', 2, 0, // exported as `MEMORY`
+    11, 10, 1, 0, 0x41, 0, 0x0b, 4, b'd', b'a', b't', b'a', // its data, at address 0
+];

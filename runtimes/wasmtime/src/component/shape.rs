@@ -37,7 +37,7 @@ impl Shape {
         }
     }
 
-    /// Refuses a convention that cannot call it.
+    /// `true` if a convention can call it.
     fn fits(self, name: &str, abi: Abi, ty: &ComponentFunc) -> bool {
         match abi {
             Abi::Substrate | Abi::Wapc => false,

@@ -8,7 +8,7 @@
 //! runtime works.
 
 use crate::engine::Compiler;
-use crate::settings::{self, OWN, OWN_IMAGE};
+use crate::memory::Use;
 use std::borrow::Cow;
 use std::ops::Range;
 use touchstone_executor::guest::{ADDED, Error, HostCalls, ModuleInfo, Patch};
@@ -45,7 +45,7 @@ pub(crate) fn is_stopped_by_signal(
         && !TRAP.is_empty()
         && !config.metered
         && matches!(compiler, Compiler::Cranelift | Compiler::Winch)
-        && matches!(settings::class(strategy), OWN | OWN_IMAGE)
+        && Use::of(strategy).is_some()
         && info.component.is_none()
         && !info.features.has(Feature::Memory64)
         && !crate::collected::needs_collector(info)

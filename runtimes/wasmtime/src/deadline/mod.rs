@@ -28,8 +28,7 @@ const SIGNALS: u32 = 10;
 static NOW: AtomicU64 = AtomicU64::new(0);
 static TICKER: Ticker = Ticker::new();
 
-/// An epoch that is never reached. A quarter of the range, because Wasmtime adds the current
-/// epoch.
+/// An epoch that is never reached. A quarter of the range, because Wasmtime adds the current epoch.
 pub(crate) const FAR: u64 = u64::MAX / 4;
 
 /// The deadlines of an engine's guests.
@@ -118,7 +117,7 @@ impl Clock {
                 calls.begin_looking();
             }
             Some(code) => {
-                let clock = is_interruptible.then(|| Box::new(store.data().clock().clone()));
+                let clock = is_interruptible.then(|| Box::new(store.data().clock.clone()));
                 entered.ended = match &clock {
                     Some(clock) => Why::of(clock),
                     None => (ticks == 0).then_some(Why::Deadline),
