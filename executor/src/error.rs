@@ -11,7 +11,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure of the host. The message names the remedy, if there is one.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages tell what the other fields are")]
 pub enum Error {
     /// The bytes are no guest, or none that can be hosted.
     #[error(transparent)]
@@ -19,6 +18,7 @@ pub enum Error {
     /// The module has no export of that name.
     #[error("the module has no exported function '{name}'{}", near(.candidates))]
     NoSuchExport {
+        /// The requested name.
         name: String,
         /// Exports with a similar name.
         candidates: Vec<String>,
@@ -28,19 +28,41 @@ pub enum Error {
         "export '{name}' is a function that the module imports and passes on: no code of the \
          guest would run; call an export that the module defines"
     )]
-    ExportImported { name: String },
+    ExportImported {
+        /// The export.
+        name: String,
+    },
     /// The export has another signature than the convention needs.
     #[error("export '{name}' has the signature {found}, the {abi} convention needs {expected}")]
-    WrongSignature { name: String, abi: Abi, expected: &'static str, found: String },
+    WrongSignature {
+        /// The export.
+        name: String,
+        /// The requested convention.
+        abi: Abi,
+        /// The signature that the convention needs.
+        expected: &'static str,
+        /// The export's signature, in words.
+        found: String,
+    },
     /// The export has another type than the host wants to call it with.
     #[error("export '{name}' has the type {found}, and is to be called as {wanted}")]
-    WrongType { name: String, wanted: Box<Signature>, found: Box<Signature> },
-    /// The module has the export, but this backend cannot call it, whatever the strategy.
+    WrongType {
+        /// The export.
+        name: String,
+        /// The type that the host wants.
+        wanted: Box<Signature>,
+        /// The export's type.
+        found: Box<Signature>,
+    },
+    /// The module has the export, but this backend cannot call it, whatever the
+    /// strategy.
     #[error("{engine} does not have '{name}': {reason}")]
     ExportUnsupported {
+        /// The backend.
         engine: &'static str,
         /// The export, or the requested part of it.
         name: String,
+        /// The reason.
         reason: String,
     },
     /// No host function answers some imports of the module.
@@ -59,40 +81,83 @@ pub enum Error {
         text::name(message)
     )]
     HostPanicked {
+        /// Module part of the function's name.
         module: String,
+        /// The function's name.
         name: String,
         /// The panic's message, if it was a text.
         message: String,
     },
     /// A limit of a call that this instance cannot enforce.
     #[error("the engine cannot limit a call by {limit} here{remedy}")]
-    LimitUnsupported { limit: &'static str, remedy: &'static str },
+    LimitUnsupported {
+        /// The limit.
+        limit: &'static str,
+        /// How to get it.
+        remedy: &'static str,
+    },
     /// The host called an export with other arguments than its type has.
     #[error("{0}")]
     WrongArguments(String),
     /// The backend does not support the strategy, or not for this module.
     #[error("{engine} does not support {strategy} here: {reason}")]
-    Unsupported { engine: &'static str, strategy: Strategy, reason: String },
+    Unsupported {
+        /// The backend.
+        engine: &'static str,
+        /// The strategy.
+        strategy: Strategy,
+        /// The reason.
+        reason: String,
+    },
     /// After loading, another mode was in force than the strategy names.
     #[error(
         "{engine} was asked for {strategy}, but {reason}; its times would stand under a wrong name"
     )]
-    WrongMode { engine: &'static str, strategy: Strategy, reason: String },
+    WrongMode {
+        /// The backend.
+        engine: &'static str,
+        /// The strategy.
+        strategy: Strategy,
+        /// The mode that was found.
+        reason: String,
+    },
     /// An artifact that this backend did not make, or that is damaged.
     #[error("the artifact cannot be loaded by {engine}: {reason}; compile the module again")]
-    BadArtifact { engine: &'static str, reason: String },
+    BadArtifact {
+        /// The backend.
+        engine: &'static str,
+        /// The defect.
+        reason: String,
+    },
     /// `invoke` without `prepare`, or an export of another module.
     #[error("misuse of the contract: {0}")]
     Misuse(&'static str),
     /// The runtime failed.
     #[error("{engine} failed to {action}: {reason}")]
-    Runtime { engine: &'static str, action: &'static str, reason: String },
-    /// The guest trapped before any call: in its start function, or because a segment does not fit.
+    Runtime {
+        /// The backend.
+        engine: &'static str,
+        /// The failed action, after "to".
+        action: &'static str,
+        /// The runtime's message.
+        reason: String,
+    },
+    /// The guest trapped before any call: in its start function, or because a segment does not
+    /// fit.
     #[error("the guest trapped while it was instantiated: {trap}")]
-    Instantiation { trap: Trap },
+    Instantiation {
+        /// The trap.
+        trap: Trap,
+    },
     /// A system call failed.
     #[error("{action}: {source}")]
-    System { action: &'static str, source: std::io::Error },
+    System {
+        /// The failed action.
+        action: &'static str,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 /// Imports that are named in a message.

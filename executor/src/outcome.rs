@@ -38,7 +38,6 @@ pub struct Trap {
 
 /// Kinds of traps, the same on every backend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages tell what the other fields are")]
 pub enum TrapKind {
     /// `unreachable` was executed, in Rust usually a panic.
     #[error("unreachable executed")]
@@ -81,14 +80,27 @@ pub enum TrapKind {
         text::name(module),
         text::name(name)
     )]
-    MissingImport { module: String, name: String },
+    MissingImport {
+        /// Module part of the import's name.
+        module: String,
+        /// Field part of the import's name.
+        name: String,
+    },
     /// A host function refused its arguments.
     #[error("host function {}: {reason}", text::name(name))]
-    HostFunction { name: String, reason: String },
+    HostFunction {
+        /// The host function.
+        name: String,
+        /// The reason.
+        reason: String,
+    },
     /// The guest ended itself (`proc_exit` of WASI). With code 0, a program of
     /// [`Abi::Wasi`](crate::Abi::Wasi) returns instead.
     #[error("exited with code {code}")]
-    Exit { code: i32 },
+    Exit {
+        /// The exit code.
+        code: i32,
+    },
     /// The guest gave an error in place of a result, by [`Abi::Wapc`](crate::Abi::Wapc).
     #[error("the guest's error: {}", text::harmless(message))]
     GuestError {
@@ -104,7 +116,10 @@ pub enum TrapKind {
     /// The input does not fit: the host's allocator could not place it, or its size is not
     /// that of the export's parameters.
     #[error("input refused: {reason}")]
-    BadInput { reason: String },
+    BadInput {
+        /// The reason.
+        reason: String,
+    },
     /// Another trap; the detail has the runtime's message.
     #[error("trap")]
     Other,

@@ -8,20 +8,33 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The bytes are no guest that can be hosted. The message names the remedy, if there is one.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages tell what the fields are")]
 pub enum Error {
     /// The bytes are neither a module nor a compressed blob of one.
     #[error("not a WebAssembly module: {reason}")]
-    NotAModule { reason: String },
+    NotAModule {
+        /// The format that the bytes seem to have.
+        reason: String,
+    },
     /// The bytes are a module, but not a valid one.
     #[error("the module does not validate: {reason} (at offset {offset:#x})")]
-    Invalid { reason: String, offset: usize },
+    Invalid {
+        /// The validator's message.
+        reason: String,
+        /// Offset in the module, bytes.
+        offset: usize,
+    },
     /// The compressed blob cannot be unpacked.
     #[error("cannot unpack the compressed blob: {reason}")]
-    Blob { reason: String },
+    Blob {
+        /// The defect.
+        reason: String,
+    },
     /// The module needs an unsupported feature, or exceeds a limit.
     #[error("the module cannot be hosted: {reason}")]
-    Unhostable { reason: String },
+    Unhostable {
+        /// The feature or the limit.
+        reason: String,
+    },
     /// Modules cannot be linked.
     #[error("{0}")]
     Link(Box<LinkError>),
@@ -40,11 +53,15 @@ impl Error {
 /// Modules cannot become one. Modules in messages are `the main module` and `the library 'NAME'`,
 /// types have the text format.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages tell what the fields are")]
 pub enum LinkError {
     /// A library cannot be linked to any module.
     #[error("cannot link '{name}': {error}")]
-    Library { name: String, error: Error },
+    Library {
+        /// The name that its exports are imported from.
+        name: String,
+        /// The defect.
+        error: Error,
+    },
     /// A module lacks an export that another one imports, or has it with another type.
     #[error(
         "{importer} imports {import} as {wanted}, which {exporter} {}{}",
@@ -52,10 +69,13 @@ pub enum LinkError {
         text::near(near)
     )]
     Import {
+        /// The module that imports it.
         importer: String,
         /// The import, as `module.name`.
         import: String,
+        /// The imported type.
         wanted: String,
+        /// The module that is to export it.
         exporter: String,
         /// The type that it has there, if there is one.
         found: Option<String>,
@@ -64,7 +84,10 @@ pub enum LinkError {
     },
     /// The modules do not fit together.
     #[error("the modules cannot be linked: {reason}")]
-    Unlinkable { reason: String },
+    Unlinkable {
+        /// The obstacle.
+        reason: String,
+    },
 }
 
 impl From<LinkError> for Error {
