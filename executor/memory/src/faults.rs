@@ -182,7 +182,6 @@ impl Mark {
 
 /// `true` if the kernel logs the faults of this thread, so that most resets of kind
 /// [`ResetMethod::Gated`](super::ResetMethod::Gated) take no system call.
-#[must_use]
 pub fn are_logged() -> bool {
     fault_log::position().is_some()
 }
@@ -221,7 +220,6 @@ impl UsedOn {
     const UNNEEDED: u64 = u64::MAX - 1;
 
     /// For an instance with no memory but this one.
-    #[must_use]
     pub fn of(resetter: ResetterMut<'_>) -> Self {
         let mut used_on = Self(Self::UNNEEDED);
         if resetter.asks_threads() {

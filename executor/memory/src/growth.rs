@@ -72,16 +72,13 @@ impl GrowthSteps {
         if self.locked { Rights::to(self.now.count) } else { Rights::unchanged() }
     }
 
-    /// Opens what lies between the memory's size and a larger one.
+    /// Opens what lies between the memory's size and a larger one. Fails when the kernel refuses;
+    /// the size is then as before.
     ///
     /// # Safety
     ///
     /// `base` must be that of the memory, `from` its size, and what lies behind, up to `to`,
     /// mapped and its own. This thread must have the [`rights`](Self::rights).
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the size is then as before.
     pub unsafe fn open(&mut self, base: *mut u8, from: usize, to: usize) -> Result<()> {
         self.check()?;
         let before = self.now;
@@ -117,26 +114,18 @@ impl GrowthSteps {
         self.now.push(to);
     }
 
-    /// Fails if the memory must not be used any more.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel has refused what nobody could undo.
+    /// Fails if the memory must not be used any more: the kernel has refused what nobody could undo.
     pub fn check(&self) -> Result<()> {
         if self.broken { Err(BROKEN) } else { Ok(()) }
     }
 
     /// Closes what this use has opened behind the first size. It must be all zero, and is when it
-    /// is opened again.
+    /// is opened again. Fails when the kernel refuses; the memory must then not be used.
     ///
     /// # Safety
     ///
     /// `base` must be that of the memory, `size` its first size, the same in each call, and
     /// `grown` the present one; nobody may access what lies between the two.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn close(&mut self, base: *mut u8, size: usize, grown: usize) -> Result<()> {
         self.check()?;
         self.size = size;
@@ -180,14 +169,11 @@ impl GrowthSteps {
     }
 
     /// Does without keys: what this use has opened is open to all threads, the rest is closed.
+    /// Fails when the kernel refuses; the memory must then not be used after this use.
     ///
     /// # Safety
     ///
     /// As for [`open`](Self::open).
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory must then not be used after this use.
     pub unsafe fn unlock(&mut self, base: *mut u8) -> Result<()> {
         self.check()?;
         if !self.locked {

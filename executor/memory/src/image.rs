@@ -31,12 +31,8 @@ pub struct InitialContent {
 }
 
 impl InitialContent {
-    /// The content of a memory of `size` bytes after each segment, an offset and bytes, was
-    /// written to it in this order.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfBounds`] where a segment does not fit.
+    /// The content of a memory of `size` bytes after each segment, an offset and bytes, was written
+    /// to it in this order. Fails with [`Error::OutOfBounds`] where a segment does not fit.
     pub fn from_segments<'a>(
         size: usize,
         segments: impl IntoIterator<Item = (usize, &'a [u8])>,
@@ -54,7 +50,6 @@ impl InitialContent {
 
     /// The reason why data in these places lies too scattered for an [`Image`]; `None` where it
     /// does not. Zeros count as data.
-    #[must_use]
     pub fn scattered(places: impl IntoIterator<Item = Range<usize>>) -> Option<String> {
         let page = host_page();
         let places = places.into_iter().filter(|place| !place.is_empty());
@@ -78,7 +73,6 @@ impl InitialContent {
     }
 
     /// A memory of so many bytes that are all zero.
-    #[must_use]
     pub fn zeroed(size: usize) -> Self {
         Self { parts: Vec::new(), size }
     }
@@ -96,13 +90,11 @@ impl InitialContent {
     }
 
     /// Size of the memory, bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// Where the first byte lies that is not zero; `None` when all are.
-    #[must_use]
     pub fn first_data_byte(&self) -> Option<usize> {
         let first = |(offset, bytes): &(usize, Vec<u8>)| {
             Some(offset + bytes.iter().position(|byte| *byte != 0)?)
@@ -219,12 +211,9 @@ impl Drop for Part {
 }
 
 impl Image {
-    /// An image of the content; `None` when all of it is zero.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory or file descriptors left, or the content lies in
-    /// so many places far apart that memories would need too many mappings.
+    /// An image of the content; `None` when all of it is zero. Fails when the system has no memory
+    /// or file descriptors left, or the content lies in so many places far apart that memories
+    /// would need too many mappings.
     pub fn new(content: &InitialContent) -> Result<Option<Self>> {
         let touched = content.touched();
         let parts = parts_of(&pages(&touched)).map_err(Error::Unsuitable)?;
@@ -260,7 +249,6 @@ impl Image {
 
     /// Where in the memory the first byte lies that is mapped from the image: for a look
     /// at what the kernel says is there.
-    #[must_use]
     pub fn start(&self) -> usize {
         self.parts.first().map_or(0, |part| part.pages.start * host_page())
     }

@@ -38,7 +38,6 @@ fn keys() -> &'static Keys {
 
 /// Number of keys that there are; none where the processor or the kernel has none, or others
 /// have taken them all.
-#[must_use]
 pub fn protection_keys() -> usize {
     keys().numbers.len()
 }

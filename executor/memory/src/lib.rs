@@ -95,7 +95,6 @@ use std::sync::LazyLock;
 
 /// Bytes of a page of the host. The mappings here are made of these.
 #[inline]
-#[must_use]
 pub fn host_page() -> usize {
     static ASKED: LazyLock<usize> = LazyLock::new(rustix::param::page_size);
     // A constant on x86-64, because every reset reads it.

@@ -43,11 +43,8 @@ pub struct HeldMappings {
 }
 
 impl HeldMappings {
-    /// Those of a new memory or of a part of one.
-    ///
-    /// # Errors
-    ///
-    /// When too few would be left to the rest of the process.
+    /// Those of a new memory or of a part of one. Fails when too few would be left to the rest of
+    /// the process.
     pub fn new(mappings: usize) -> Result<Self> {
         let mut held = Self { count: 0, has_grown: false };
         held.take(mappings as isize, 16)?;
@@ -102,12 +99,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Reserves `reserved` bytes and opens the first `accessible`, all zero.
-    /// Both are rounded up to host pages.
-    ///
-    /// # Errors
-    ///
-    /// When the system has not so many addresses left.
+    /// Reserves `reserved` bytes and opens the first `accessible`, all zero. Both are rounded up to
+    /// host pages. Fails when the system has not so many addresses left.
     pub fn new(accessible: usize, reserved: usize) -> Result<Self> {
         let accessible = whole_pages(accessible)?;
         let reserved = whole_pages(reserved)?.max(accessible).max(host_page());
@@ -132,11 +125,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Says that a part of what is accessible is to get a protection or flags of its own.
-    ///
-    /// # Errors
-    ///
-    /// When too few mappings would be left to the rest of the process.
+    /// Says that a part of what is accessible is to get a protection or flags of its own. Fails
+    /// when too few mappings would be left to the rest of the process.
     pub fn split(&mut self) -> Result<()> {
         self.held.take(1, 16)
     }
@@ -148,34 +138,27 @@ impl Mapping {
     }
 
     /// Mappings that this thread has made.
-    #[must_use]
     pub fn made() -> u64 {
         MADE.get()
     }
 
     /// Start of the memory.
-    #[must_use]
     pub fn base(&self) -> *mut u8 {
         self.base
     }
 
     /// Bytes that can be read and written.
-    #[must_use]
     pub fn accessible(&self) -> usize {
         self.accessible
     }
 
     /// Bytes of addresses behind [`base`](Self::base).
-    #[must_use]
     pub fn reserved(&self) -> usize {
         self.reserved
     }
 
     /// Opens more of the reservation, or closes and drops what lies beyond. What is opened is zero.
-    ///
-    /// # Errors
-    ///
-    /// When it is larger than the reservation, or the kernel refuses.
+    /// Fails when it is larger than the reservation, or the kernel refuses.
     pub fn resize(&mut self, accessible: usize) -> Result<()> {
         let accessible = whole_pages(accessible)?;
         if accessible > self.reserved {
@@ -250,12 +233,9 @@ impl Mapping {
         self.apart = end;
     }
 
-    /// Closes what lies beyond `accessible` bytes without dropping its pages. What
-    /// was written there must have been made zero: opened again, it is as it was.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses.
+    /// Closes what lies beyond `accessible` bytes without dropping its pages. What was written
+    /// there must have been made zero: opened again, it is as it was. Fails when the kernel
+    /// refuses.
     #[inline]
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
         self.check()?;

@@ -15,12 +15,9 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A clean memory: at least `size` accessible bytes in a reservation of
-    /// `reserved`, all zero without a template, else with the template's size and content.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory left.
+    /// A clean memory: at least `size` accessible bytes in a reservation of `reserved`, all zero
+    /// without a template, else with the template's size and content. Fails when the system has no
+    /// memory left.
     pub fn new(template: Option<&MemoryTemplate>, size: usize, reserved: usize) -> Result<Self> {
         let Some(template) = template else {
             let mapping = Mapping::new(size, reserved)?;
@@ -47,24 +44,18 @@ impl Memory {
     }
 
     /// Start of the memory. It never moves.
-    #[must_use]
     #[inline]
     pub fn base(&self) -> *mut u8 {
         self.mapping.base()
     }
 
     /// Bytes that can be read, and written but for those of a [`Region`].
-    #[must_use]
     pub fn accessible(&self) -> usize {
         self.mapping.accessible()
     }
 
-    /// Opens more of the reservation; what is opened is zero.
-    ///
-    /// # Errors
-    ///
-    /// When it is larger than the reservation, the memory ends with a [`Region`], or the kernel
-    /// refuses.
+    /// Opens more of the reservation; what is opened is zero. Fails when it is larger than the
+    /// reservation, the memory ends with a [`Region`], or the kernel refuses.
     pub fn grow(&mut self, accessible: usize) -> Result<()> {
         if self.region.is_some() && accessible > self.accessible() {
             return Err(Error::Misuse("a memory that ends with a shared region cannot grow"));
@@ -90,10 +81,7 @@ impl Memory {
 
     /// Closes what lies behind `accessible` bytes and keeps its pages, all of which have to be
     /// zero: opened again, it is as a new memory. For memories that somebody else makes clean.
-    ///
-    /// # Errors
-    ///
-    /// When it has a template that is for more than that, or the kernel refuses.
+    /// Fails when it has a template that is for more than that, or the kernel refuses.
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
         let kept = self.resetter.as_ref().map_or(0, |resetter| resetter.template().whole_size());
         if accessible < kept {
@@ -108,11 +96,8 @@ impl Memory {
     /// known about that, and nothing is done: `false`.
     ///
     /// One of kind [`ResetMethod::Gated`](super::ResetMethod::Gated) that other threads have
-    /// written is clean only after [`note_foreign_writes`](super::note_foreign_writes).
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory must then not be used, and every later reset fails.
+    /// written is clean only after [`note_foreign_writes`](super::note_foreign_writes). Fails when
+    /// the kernel refuses; the memory must then not be used, and every later reset fails.
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
         let Some(resetter) = &mut self.resetter else { return Ok(false) };
@@ -128,12 +113,9 @@ impl Memory {
         Ok(true)
     }
 
-    /// Lets go of all pages that a clean memory keeps resident. For an idle memory:
-    /// the next use is as clean, and pays for the pages it writes.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory must then not be used, and every later reset fails.
+    /// Lets go of all pages that a clean memory keeps resident. For an idle memory: the next use is
+    /// as clean, and pays for the pages it writes. Fails when the kernel refuses; the memory must
+    /// then not be used, and every later reset fails.
     pub fn trim(&mut self) -> Result<()> {
         match &mut self.resetter {
             // SAFETY: `&mut self` says that nobody uses the memory.
@@ -143,7 +125,6 @@ impl Memory {
     }
 
     /// `true` if it can be used: nothing that was to make it clean or to close it has failed.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.mapping.is_broken() && self.resetter.as_ref().is_none_or(Resetter::is_usable)
     }

@@ -63,7 +63,6 @@ pub const KEEP_RESIDENT: usize = 4 << 20;
 
 impl ResetMethod {
     /// Why this machine cannot do it; `None` where it can.
-    #[must_use]
     pub fn refusal(self) -> Option<&'static str> {
         match self {
             Self::Resident { .. } | Self::Gated { .. } if !pagemap_scan_available() => {

@@ -95,7 +95,6 @@ fn page_map() -> io::Result<RawFd> {
 }
 
 /// `true` if the kernel answers.
-#[must_use]
 pub fn is_available() -> bool {
     static ANSWERS: LazyLock<bool> = LazyLock::new(|| {
         // An empty answer for one page is enough to know that the call exists.

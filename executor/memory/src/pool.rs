@@ -49,7 +49,6 @@ struct Size {
 impl MemoryPool {
     /// One that keeps at most `keep` idle memories, and one for each thread. Those that nobody has
     /// needed for long let go of their pages.
-    #[must_use]
     pub fn new(template: Option<MemoryTemplate>, keep: usize) -> Self {
         Self { template, idle: Shelf::new(keep), stays_open: false, larger: Mutex::default() }
     }
@@ -60,12 +59,9 @@ impl MemoryPool {
         Self { stays_open, ..self }
     }
 
-    /// A clean memory: `size` accessible bytes in a reservation of `reserved`.
-    /// The same two numbers on every call; with a template, `size` is the template's.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory left.
+    /// A clean memory: `size` accessible bytes in a reservation of `reserved`. The same two numbers
+    /// on every call; with a template, `size` is the template's. Fails when the system has no
+    /// memory left.
     pub fn take(&self, size: usize, reserved: usize) -> Result<Box<Padded<Memory>>> {
         // One that could not be trimmed while it was idle is not used.
         while let Some(memory) = self.idle.take() {
@@ -163,19 +159,14 @@ struct Moved {
 }
 
 impl PooledMemory {
-    /// A clean memory, as [`MemoryPool::take`] gives it. With `moves`, growing it may
-    /// change its address.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`MemoryPool::take`].
+    /// A clean memory, as [`MemoryPool::take`] gives it. With `moves`, growing it may change its
+    /// address. Fails as [`MemoryPool::take`] does.
     pub fn new(home: &Arc<MemoryPool>, size: usize, reserved: usize, moves: bool) -> Result<Self> {
         let memory = Some(home.take(size, reserved)?);
         Ok(Self { memory, moved: None, first: Arc::clone(home), size, reserved, moves, resets: 0 })
     }
 
     /// `true` if its memories come from there.
-    #[must_use]
     #[inline]
     pub fn is_from(&self, home: &Arc<MemoryPool>) -> bool {
         Arc::ptr_eq(&self.first, home)
@@ -193,11 +184,8 @@ impl PooledMemory {
         }
     }
 
-    /// Takes a clean memory again, where the last one was given back.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`MemoryPool::take`].
+    /// Takes a clean memory again, where the last one was given back. Fails as [`MemoryPool::take`]
+    /// does.
     #[inline]
     pub fn renew(&mut self) -> Result<()> {
         if self.memory.is_none() {
@@ -207,17 +195,13 @@ impl PooledMemory {
     }
 
     /// Start of the memory; null where it has none.
-    #[must_use]
     #[inline]
     pub fn base(&self) -> *mut u8 {
         self.memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.base())
     }
 
-    /// Makes the memory larger; what is new is zero.
-    ///
-    /// # Errors
-    ///
-    /// When it is larger than the reservation, or the kernel refuses.
+    /// Makes the memory larger; what is new is zero. Fails when it is larger than the reservation,
+    /// or the kernel refuses.
     pub fn grow(&mut self, size: usize) -> Result<()> {
         let Some(memory) = &mut self.memory else { return Ok(()) };
         if size <= memory.accessible() {
@@ -243,14 +227,10 @@ impl PooledMemory {
         memory.grow(size)
     }
 
-    /// Makes the memory clean and of its first size, as a new lease would be. Returns
-    /// `true` if the owner has to look at it again: its size or address is another one than before,
-    /// or its [threads should be noted](super::UsedOn::follow).
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses, or the pool has no template to do it by; the memory
-    /// must then not be used.
+    /// Makes the memory clean and of its first size, as a new lease would be. Returns `true` if the
+    /// owner has to look at it again: its size or address is another one than before, or its
+    /// [threads should be noted](super::UsedOn::follow). Fails when the kernel refuses, or the pool
+    /// has no template to do it by; the memory must then not be used.
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
         self.resets = self.resets.wrapping_add(1);
@@ -279,11 +259,7 @@ impl PooledMemory {
         self.memory.as_mut()?.resetter()
     }
 
-    /// Lets go of all pages that a clean memory keeps resident.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Memory::trim`].
+    /// Lets go of all pages that a clean memory keeps resident. Fails as [`Memory::trim`] does.
     pub fn trim(&mut self) -> Result<()> {
         self.memory.as_mut().map_or(Ok(()), |memory| memory.trim())
     }

@@ -40,12 +40,9 @@ impl Drop for Own {
 }
 
 impl Region {
-    /// A region of at least `length` bytes, all zero: whole units of 64 KiB, at least one.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory or file descriptors left, or cannot seal the file
-    /// (Linux 5.1 or newer can).
+    /// A region of at least `length` bytes, all zero: whole units of 64 KiB, at least one. Fails
+    /// when the system has no memory or file descriptors left, or cannot seal the file (Linux 5.1
+    /// or newer can).
     pub fn new(length: usize) -> Result<Self> {
         let length = length.max(1).next_multiple_of(UNIT.max(host_page()));
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -68,7 +65,6 @@ impl Region {
     }
 
     /// Its size, bytes.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }

@@ -57,11 +57,8 @@ static INSTALLED: Mutex<usize> = Mutex::new(0);
 ///
 /// Each memory that starts to be tracked does this. A host that installs a handler, or uses another
 /// runtime for the first time, after that calls it itself: a first write to a tracked memory must
-/// not reach a handler that takes it for a fault of its own.
-///
-/// # Errors
-///
-/// When the system refuses, or runtimes have replaced the handler again and again.
+/// not reach a handler that takes it for a fault of its own. Fails when the system refuses, or
+/// runtimes have replaced the handler again and again.
 pub fn reinstall_signal_handler() -> std::io::Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     let current = current()?;

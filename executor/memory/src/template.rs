@@ -15,12 +15,8 @@ pub struct MemoryTemplate {
 }
 
 impl MemoryTemplate {
-    /// A template for a content.
-    ///
-    /// # Errors
-    ///
-    /// When the size of the content is not made of [pages of the host](crate::host_page), or the
-    /// image cannot be made.
+    /// A template for a content. Fails when the size of the content is not made of [pages of the
+    /// host](crate::host_page), or the image cannot be made.
     pub fn new(content: InitialContent, reset: ResetMethod) -> Result<Self> {
         let page = crate::host_page();
         if !content.size().is_multiple_of(page) {
@@ -37,11 +33,8 @@ impl MemoryTemplate {
     }
 
     /// The same with a region in the place of the last bytes, which all memories of the template
-    /// then have read-only. Such memories do not grow.
-    ///
-    /// # Errors
-    ///
-    /// When the memory is not larger than the region, or contains something there.
+    /// then have read-only. Such memories do not grow. Fails when the memory is not larger than the
+    /// region, or contains something there.
     pub fn sharing(self, region: Option<Arc<Region>>) -> Result<Self> {
         let Some(region) = region else { return Ok(self) };
         let content = self.content.without_end(region.length()).ok_or_else(|| {
@@ -55,25 +48,21 @@ impl MemoryTemplate {
     }
 
     /// The image that memories are to be mapped from, where there is one.
-    #[must_use]
     pub fn image(&self) -> Option<&Image> {
         self.image.as_deref()
     }
 
     /// How memories are made clean.
-    #[must_use]
     pub fn reset(&self) -> ResetMethod {
         self.reset
     }
 
     /// Size of a clean memory without its region, bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.content.size()
     }
 
     /// Size of a clean memory with its region, bytes.
-    #[must_use]
     pub fn whole_size(&self) -> usize {
         self.size() + self.region.as_ref().map_or(0, |region| region.length())
     }

@@ -99,13 +99,11 @@ pub(super) fn open_page_at(address: usize) -> Option<bool> {
 }
 
 /// `true` if a memory was tracked in this process so far.
-#[must_use]
 pub fn tracks_any() -> bool {
     REGISTRY.was_used()
 }
 
 /// `true` if memories can be tracked in this process.
-#[must_use]
 pub fn is_available() -> bool {
     signals::reinstall_signal_handler().is_ok()
 }

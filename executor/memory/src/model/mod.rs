@@ -1,7 +1,6 @@
-//! Memories against a model of them: any row of writes, growth, resets, failed calls,
-//! forks, locks and hand-overs, on memories of every kind. After each reset every byte, the size,
-//! the pages that stay resident and the number of mappings are compared with those of a
-//! brand-new memory.
+//! Memories against a model of them: any row of writes, growth, resets, failed calls, forks, locks
+//! and hand-overs, on memories of every kind. After each reset every byte, the size, the pages that
+//! stay resident and the number of mappings are compared with those of a brand-new memory.
 //!
 //! | module | idea |
 //! |---|---|

@@ -190,8 +190,7 @@ fn fail(used: &mut Used, writing: Writing, size: usize, reserved: usize, by_faul
         writing.write(used.bytes(size));
         let last = used.base().wrapping_add(reserved - 1);
         for behind in [used.base().wrapping_add(size), last] {
-            // SAFETY: between the size of a memory and the end of its reservation all is
-            // closed.
+            // SAFETY: between the size of a memory and the end of its reservation all is closed.
             assert!(unsafe { trap::store(behind) }, "a page behind the memory is open");
         }
         return;

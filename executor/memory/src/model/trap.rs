@@ -12,9 +12,8 @@ mod machine {
 
     unsafe extern "C" fn on_fault(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
         let go_on = GO_ON.swap(0, Ordering::Relaxed);
-        // SAFETY: the context is the kernel's. The address, if there is one, is that of
-        // `store`, where all registers may be as they are now. The others may be called in
-        // a handler.
+        // SAFETY: the context is the kernel's. The address, if there is one, is that of `store`,
+        // where all registers may be as they are now. The others may be called in a handler.
         unsafe {
             if go_on == 0 {
                 libc::signal(libc::SIGSEGV, libc::SIG_DFL);

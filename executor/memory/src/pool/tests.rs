@@ -151,8 +151,7 @@ fn a_memory_that_moves_keeps_what_was_written_and_comes_back_clean() {
     for round in 0..40_usize {
         let mut lease = PooledMemory::new(&pool, PAGE, 64 * PAGE, true).unwrap();
         let bytes = |lease: &PooledMemory, size: usize| {
-            // SAFETY: so many bytes are open, and the slice is gone before the
-            // memory moves.
+            // SAFETY: so many bytes are open, and the slice is gone before the memory moves.
             unsafe { std::slice::from_raw_parts_mut(lease.base(), size) }
         };
         assert!(bytes(&lease, PAGE) == clean, "round {round}");

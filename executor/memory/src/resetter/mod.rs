@@ -86,9 +86,9 @@ impl std::fmt::Debug for Resetter {
 }
 
 impl MemoryTemplate {
-    /// Gives a memory that is all zero and untouched its clean content: maps
-    /// the image over it or copies the segments in, and maps the region behind it. What comes
-    /// back makes it clean again after a use, and leaves the region alone.
+    /// Gives a memory that is all zero and untouched its clean content: maps the image over it or
+    /// copies the segments in, and maps the region behind it. What comes back makes it clean again
+    /// after a use, and leaves the region alone. Fails when the kernel refuses.
     ///
     /// # Safety
     ///
@@ -98,10 +98,6 @@ impl MemoryTemplate {
     /// the protection of its pages and what lies under them is the result's
     /// business, and after that nobody may write to it any more. Where there is a region, nobody
     /// but a guest may write behind [`size`](Self::size): there is a fault.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses.
     pub unsafe fn install(&self, base: *mut u8) -> Result<Resetter> {
         let size = self.size();
         let parts = self.image().map_or(0, |image| image.parts().count());
@@ -144,13 +140,11 @@ impl MemoryTemplate {
 
 impl Resetter {
     /// The template that was installed.
-    #[must_use]
     pub fn template(&self) -> &MemoryTemplate {
         &self.template
     }
 
     /// `true` if the memory can be used: no reset has failed so far.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.broken
     }
@@ -191,13 +185,13 @@ impl Resetter {
     /// `true` if the last reset had to ask the kernel because the owner does not
     /// [note threads](ResetterMut::note_threads).
     #[inline]
-    #[must_use]
     pub fn lacks_notes(&self) -> bool {
         self.lacks_notes
     }
 
     /// Makes the memory clean. Its first `open` bytes may have been written, or the template's size
-    /// if that is more: the pages behind that are made zero. The caller closes them.
+    /// if that is more: the pages behind that are made zero. The caller closes them. Fails when the
+    /// kernel refuses; the memory must then not be used.
     ///
     /// # Safety
     ///
@@ -206,10 +200,6 @@ impl Resetter {
     /// [threads are noted](ResetterMut::note_threads), or it is not clean afterwards. `open` bytes
     /// must be readable, writable and the caller's own. They must stay mapped until the resetter is
     /// dropped, also where they are closed: later resets still let go of their pages.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory must then not be used.
     #[inline]
     pub unsafe fn reset(&mut self, open: usize) -> Result<()> {
         // SAFETY: the caller's promise.
@@ -218,13 +208,10 @@ impl Resetter {
 
     /// As [`reset`](Self::reset), for a memory whose owner makes zero what it opens: what lies
     /// behind the template's size may keep any content. As much of it as the limit says stays
-    /// resident until no call has grown the memory for a while.
+    /// resident until no call has grown the memory for a while. Fails as [`reset`](Self::reset)
+    /// does.
     ///
     /// # Safety
-    ///
-    /// As for [`reset`](Self::reset).
-    ///
-    /// # Errors
     ///
     /// As for [`reset`](Self::reset).
     #[inline]
@@ -326,16 +313,13 @@ impl ResetterMut<'_> {
         self.0.grown.gate.begin();
     }
 
-    /// Lets go of all pages of a clean memory: for one that will be idle. The next
-    /// use is as clean, and pays for the pages it writes.
+    /// Lets go of all pages of a clean memory: for one that will be idle. The next use is as clean,
+    /// and pays for the pages it writes. Fails when the kernel refuses; the memory must then not be
+    /// used.
     ///
     /// # Safety
     ///
     /// As for [`reset`](Resetter::reset), after which nothing was written.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the memory must then not be used.
     pub unsafe fn trim(&mut self) -> Result<()> {
         let Resetter { base, kind, kept, grown, broken, template, .. } = &mut *self.0;
         if matches!(kind, Kind::Drop(_)) {

@@ -168,8 +168,7 @@ fn a_process_without_mappings_left_still_writes_and_resets() {
                 memory.bytes_mut()[at] = round;
             }
             memory.reset().unwrap();
-            // The pages in between are let go of sooner or later, and cannot be watched
-            // alone.
+            // The pages in between are let go of sooner or later, and cannot be watched alone.
             open.bytes_mut()[..20 * page].fill(round);
             open.bytes_mut()[22 * page..].fill(round);
             open.reset().unwrap();

@@ -66,8 +66,7 @@ pub(crate) fn passes(name: &str) -> bool {
     }
 }
 
-/// Bytes of a memory that are resident and its own (not the image's, nor the zeros that
-/// all share).
+/// Bytes of a memory that are resident and its own (not the image's, nor the zeros that all share).
 pub(crate) fn own_bytes(base: usize, size: usize) -> usize {
     let mut pages = 0;
     let range = base as u64..(base + size) as u64;

@@ -49,11 +49,8 @@ impl std::fmt::Debug for Clean {
 impl Clean {
     /// Saves the state of an instance of a module that [`prepare`](crate::prepare) has rewritten.
     /// Whatever ran before, such as a start function or a call that initialises the guest, need not
-    /// run again.
-    ///
-    /// # Errors
-    ///
-    /// When the state cannot be brought back, or the system has no memory or file left.
+    /// run again. Fails when the state cannot be brought back, or the system has no memory or file
+    /// left.
     ///
     /// # Panics
     ///
@@ -98,12 +95,9 @@ impl Clean {
     ///
     /// Snapshot and reset call functions of the component: they need a store that allows calls
     /// which are not `async`, and a little fuel and time where the host limits either. After a call
-    /// that failed for whatever reason, do not reset the instance but make a new one.
-    ///
-    /// # Errors
-    ///
-    /// When the state cannot be brought back, the component has handles already, or the system has
-    /// no memory or file left.
+    /// that failed for whatever reason, do not reset the instance but make a new one. Fails when
+    /// the state cannot be brought back, the component has handles already, or the system has no
+    /// memory or file left.
     ///
     /// # Panics
     ///
@@ -135,11 +129,8 @@ impl Clean {
     }
 
     /// Brings the instance back to the state of the snapshot. The store's data stays as it is.
-    ///
-    /// # Errors
-    ///
-    /// When the call has grown a table, the component has failed or has handles in use, or the
-    /// kernel refuses. The instance must then not be called again, and all later resets fail.
+    /// Fails when the call has grown a table, the component has failed or has handles in use, or
+    /// the kernel refuses. The instance must then not be called again, and all later resets fail.
     ///
     /// # Panics
     ///
@@ -188,11 +179,8 @@ impl Clean {
     }
 
     /// The same, and then lets `host` bring back the store's data: WASI contexts, tables of
-    /// resources, buffers. `host` does not run if the reset fails.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`reset`](Self::reset).
+    /// resources, buffers. `host` does not run if the reset fails. Fails as [`reset`](Self::reset)
+    /// does.
     ///
     /// # Panics
     ///

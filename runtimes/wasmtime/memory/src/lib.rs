@@ -71,11 +71,8 @@ use touchstone_guest::{Feature, ModuleInfo};
 
 /// Rewrites a module or a component, so that a snapshot reaches its state. Function indices,
 /// imports and data stay as they are; exports are added under names that begin with
-/// `__touchstone_`, in a component with `touchstone-reset`.
-///
-/// # Errors
-///
-/// When the bytes cannot be read, or contain what no reset brings back.
+/// `__touchstone_`, in a component with `touchstone-reset`. Fails when the bytes cannot be read, or
+/// contain what no reset brings back.
 pub fn prepare(wasm: &[u8]) -> Result<Vec<u8>, Error> {
     let info = ModuleInfo::read(wasm)?;
     let modules = info.component.iter().flat_map(|component| &component.modules);

@@ -15,11 +15,7 @@ pub struct SavedState(Vec<StateFunction>);
 
 impl SavedState {
     /// Saves the state, by all functions that were added to the component. Also returns the
-    /// memories that its core instances define.
-    ///
-    /// # Errors
-    ///
-    /// When a function traps.
+    /// memories that its core instances define. Fails when a function traps.
     pub fn new<T: 'static>(
         store: &mut Store<T>,
         functions: Vec<StateFunction>,
@@ -35,11 +31,8 @@ impl SavedState {
 
     /// Brings the state back. Puts so many handles in order. Each memory whose size has changed is
     /// looked at again. `false` where the state cannot come back: a table has grown, or more
-    /// handles were in use.
-    ///
-    /// # Errors
-    ///
-    /// When a function traps; then no function of the component can be called again.
+    /// handles were in use. Fails when a function traps; then no function of the component can be
+    /// called again.
     #[inline]
     pub fn restore<T: 'static>(&self, store: &mut Store<T>, handles: u32) -> Result<bool> {
         for function in &self.0 {

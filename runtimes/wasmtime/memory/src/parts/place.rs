@@ -115,8 +115,7 @@ impl Place {
         self.0.extent.size()
     }
 
-    /// Takes the present size for that of the clean memory: a start function may have made it
-    /// grow.
+    /// Takes the present size for that of the clean memory: a start function may have made it grow.
     pub(crate) fn keep_size(&self) {
         self.0.first.store(self.size(), Ordering::Relaxed);
     }
@@ -190,11 +189,8 @@ impl Shrinking {
         Self::new(Kind::Leased(lease), size, largest, moves)
     }
 
-    /// A memory whose content nobody knows yet. It never moves.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory left.
+    /// A memory whose content nobody knows yet. It never moves. Fails when the system has no memory
+    /// left.
     pub fn plain(size: usize, room: Room) -> Result<Self> {
         let memory = Memory::new(None, size, room.reserved)?;
         Ok(Self::new(Kind::Plain(Box::new(memory)), size, room.largest, false))
@@ -240,11 +236,8 @@ fn hear(place: &Arc<Place>) {
     });
 }
 
-/// The memory of the host that is behind one of Wasmtime's. `None` if it is not Touchstone's.
-///
-/// # Errors
-///
-/// Those of [`wasmtime::Memory::grow`].
+/// The memory of the host that is behind one of Wasmtime's. `None` if it is not Touchstone's. Fails
+/// as [`wasmtime::Memory::grow`] does.
 pub fn place_of(
     store: impl AsContextMut,
     memory: &wasmtime::Memory,

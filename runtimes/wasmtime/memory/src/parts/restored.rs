@@ -16,17 +16,13 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Takes the content that the memory has now for the clean one, if it does not know its
-    /// own.
+    /// Takes the content that the memory has now for the clean one, if it does not know its own.
+    /// Fails when the system has no memory or file left.
     ///
     /// # Safety
     ///
     /// No slice of the memory may be alive, and its instance must not run now or during any
     /// call of a method. There must be no other value of this type for the memory.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no memory or file left.
     pub unsafe fn new(place: Arc<Place>, reset: ResetMethod) -> Result<Self> {
         if place.is_leased() {
             // Nothing has been written to it: what has its content is left out of the form of the
@@ -49,12 +45,9 @@ impl Restored {
         Ok(Self { resetter: Some(resetter), place, data })
     }
 
-    /// Makes the memory clean and of its first size. Whether it had another size: then Wasmtime
-    /// has to be made to ask for its size and address.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the instance must then not be used.
+    /// Makes the memory clean and of its first size. Whether it had another size: then Wasmtime has
+    /// to be made to ask for its size and address. Fails when the kernel refuses; the instance must
+    /// then not be used.
     #[inline]
     pub fn reset(&mut self) -> Result<bool> {
         if let Some(resetter) = &mut self.resetter {
@@ -66,11 +59,8 @@ impl Restored {
         Ok(self.place.reset()? || lacks_notes)
     }
 
-    /// Lets go of what the clean memory keeps resident.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the instance must then not be used.
+    /// Lets go of what the clean memory keeps resident. Fails when the kernel refuses; the instance
+    /// must then not be used.
     pub fn trim(&mut self) -> Result<()> {
         if let Some(resetter) = &mut self.resetter {
             // SAFETY: as in `reset`, and the memory is clean.

@@ -10,11 +10,8 @@ pub struct SavedTable {
 }
 
 impl SavedTable {
-    /// Saves the entries that a table has now.
-    ///
-    /// # Errors
-    ///
-    /// When the copy does not fit into the store's limits.
+    /// Saves the entries that a table has now. Fails when the copy does not fit into the store's
+    /// limits.
     pub fn new(mut store: impl AsContextMut, table: Table) -> Result<Self> {
         let size = table.size(&store);
         let ty = table.ty(&store);
@@ -27,11 +24,8 @@ impl SavedTable {
         Ok(Self { table, first })
     }
 
-    /// Brings the entries back. `false` if the table has grown, which cannot be undone.
-    ///
-    /// # Errors
-    ///
-    /// When Wasmtime refuses to copy.
+    /// Brings the entries back. `false` if the table has grown, which cannot be undone. Fails when
+    /// Wasmtime refuses to copy.
     #[inline]
     pub fn restore(&self, mut store: impl AsContextMut) -> Result<bool> {
         let size = self.first.size(&store);
