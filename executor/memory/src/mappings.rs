@@ -78,9 +78,8 @@ pub(super) fn are_many() -> bool {
     is_above_quarters(1, TAKEN.load(Ordering::Relaxed), *ALLOWED)
 }
 
-/// `true` if no memory is to take more than it has to.
-///
-/// May be called by a handler, after [`prepare`].
+/// `true` if no memory is to take more than it has to. May be called by a handler, after
+/// [`prepare`].
 pub(super) fn are_too_many() -> bool {
     is_above_quarters(2, TAKEN.load(Ordering::Relaxed), *ALLOWED)
 }

@@ -85,9 +85,7 @@ impl Memory {
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
         let kept = self.resetter.as_ref().map_or(0, |resetter| resetter.template().whole_size());
         if accessible < kept {
-            return Err(Error::Misuse(
-                "a memory cannot be smaller than the template that resets it",
-            ));
+            return Err(Error::Misuse("a memory is not smaller than the template that resets it"));
         }
         self.mapping.hide(accessible)
     }
@@ -117,11 +115,8 @@ impl Memory {
     /// as clean, and pays for the pages it writes. Fails when the kernel refuses; the memory must
     /// then not be used, and every later reset fails.
     pub fn trim(&mut self) -> Result<()> {
-        match &mut self.resetter {
-            // SAFETY: `&mut self` says that nobody uses the memory.
-            Some(resetter) => unsafe { ResetterMut::from(resetter).trim() },
-            None => Ok(()),
-        }
+        // SAFETY: `&mut self` says that nobody uses the memory.
+        self.resetter().map_or(Ok(()), |mut resetter| unsafe { resetter.trim() })
     }
 
     /// `true` if it can be used: nothing that was to make it clean or to close it has failed.

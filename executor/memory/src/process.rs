@@ -14,20 +14,15 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 #[inline]
 pub(super) fn number() -> Option<u64> {
     let place = (*PLACE)?;
-    match place.load(Ordering::Acquire) {
-        0 => Some(assign(place)),
-        number => Some(number),
-    }
+    let number = place.load(Ordering::Acquire);
+    Some(if number == 0 { assign(place) } else { number })
 }
 
 #[cold]
 fn assign(place: &AtomicU64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     // Another thread may have been faster.
-    match place.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => next,
-        Err(number) => number,
-    }
+    place.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire).err().unwrap_or(next)
 }
 
 fn wiped_by_fork() -> Option<&'static AtomicU64> {

@@ -3,7 +3,7 @@
 
 use crate::padded::Padded;
 use parking_lot::{Mutex, MutexGuard};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Boards: threads that do not get in each other's way.
 const BOARDS: usize = 16;
@@ -70,7 +70,7 @@ impl<T> Shelf<T> {
     fn take_from(&self, board: &mut Board<T>) -> Option<T> {
         let taken = board.idle.pop()?;
         if !board.idle.is_empty() {
-            self.extra.fetch_sub(1, Ordering::Relaxed);
+            self.extra.fetch_sub(1, Relaxed);
         }
         Some(taken.0.thing)
     }
@@ -83,14 +83,8 @@ impl<T> Shelf<T> {
         let mut board = self.boards[own].lock();
         board.now += 1;
         let (since, now) = (board.now, board.now);
-        let fits = board.idle.is_empty()
-            || self
-                .extra
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |extra| {
-                    (extra < self.capacity).then_some(extra + 1)
-                })
-                .is_ok();
-        if fits {
+        let more = |extra| (extra < self.capacity).then_some(extra + 1);
+        if board.idle.is_empty() || self.extra.fetch_update(Relaxed, Relaxed, more).is_ok() {
             board.idle.push(Padded(Idle { thing, since, is_small: false }));
         }
         if now.is_multiple_of(LOOK) {
@@ -136,7 +130,7 @@ impl<T> Shelf<T> {
 fn own_board() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static BOARD: usize = THREADS.fetch_add(1, Ordering::Relaxed) % BOARDS;
+        static BOARD: usize = THREADS.fetch_add(1, Relaxed) % BOARDS;
     }
     BOARD.with(|board| *board)
 }

@@ -116,10 +116,7 @@ unsafe extern "C" fn on_fault<const LEVEL: usize>(
 ) {
     // SAFETY: the kernel gives a valid `info`. Only for a code of its own about
     // access rights is the address one that was accessed.
-    let address = unsafe {
-        let code = (*info).si_code;
-        (code == SEGV_ACCERR).then(|| (*info).si_addr() as usize)
-    };
+    let address = unsafe { ((*info).si_code == SEGV_ACCERR).then(|| (*info).si_addr() as usize) };
     if let Some(address) = address
         // SAFETY: the context is the kernel's.
         && unsafe { is_write(address, context) }

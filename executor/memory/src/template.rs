@@ -18,12 +18,10 @@ impl MemoryTemplate {
     /// A template for a content. Fails when the size of the content is not made of [pages of the
     /// host](crate::host_page), or the image cannot be made.
     pub fn new(content: InitialContent, reset: ResetMethod) -> Result<Self> {
-        let page = crate::host_page();
-        if !content.size().is_multiple_of(page) {
-            let size = content.size();
-            return Err(Error::Unsuitable(format!(
-                "a memory of {size} bytes is not made of pages of {page} bytes"
-            )));
+        let (size, page) = (content.size(), crate::host_page());
+        if !size.is_multiple_of(page) {
+            let reason = format!("a memory of {size} bytes is not made of pages of {page} bytes");
+            return Err(Error::Unsuitable(reason));
         }
         let image = match reset {
             ResetMethod::Segments => None,
