@@ -114,7 +114,7 @@ impl GrowthSteps {
         self.now.push(to);
     }
 
-    /// Fails if the memory must not be used any more: the kernel has refused what nobody could undo.
+    /// Fails if the memory must not be used: the kernel has refused what nobody could undo.
     pub fn check(&self) -> Result<()> {
         if self.broken { Err(BROKEN) } else { Ok(()) }
     }
