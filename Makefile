@@ -59,7 +59,9 @@ test: setup $(TOOLS) ## run all tests on every backend of FEATURES
 	$(CARGO) test --locked -p touchstone-executor -p touchstone-guest -p touchstone-memory
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES),systems
 
-# A package outside the workspace, with the versions of this one.
+# A package outside the workspace, with the versions of this one. Results are compared, not times, so
+# it is built without optimisations, which is quicker.
+embedder: export CARGO_PROFILE_RELEASE_OPT_LEVEL = 0
 embedder: setup $(NEEDED) ## build and test the host outside the project, on all engines
 	cp Cargo.lock examples/embedder/Cargo.lock
 	cd examples/embedder && $(CARGO) test --release --features=all --target-dir ../../target/embedder
