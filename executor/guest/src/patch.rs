@@ -28,7 +28,6 @@ use wasmparser::{BinaryReader, CodeSectionReader, FunctionBody, Operator};
 ///
 /// Functions with a result fail where the module cannot be read, and [`finish`](Self::finish) where
 /// it has types that the encoder does not know.
-#[derive(Default)]
 pub struct Patch<'a> {
     wasm: &'a [u8],
     layout: Layout,
@@ -114,7 +113,20 @@ impl<'a> Patch<'a> {
     pub fn of(wasm: &'a [u8]) -> Result<Self> {
         let (layout, sections) = (Layout::of(wasm)?, Sections::of(wasm)?);
         let shift = Shift { first: layout.imported.functions, ..Shift::default() };
-        Ok(Self { wasm, layout, sections, shift, ..Self::default() })
+        Ok(Self {
+            wasm,
+            layout,
+            sections,
+            shift,
+            is_shifted: false,
+            imports: ImportSection::new(),
+            types: TypeSection::new(),
+            functions: FunctionSection::new(),
+            tables: TableSection::new(),
+            globals: GlobalSection::new(),
+            exports: ExportSection::new(),
+            code: CodeSection::new(),
+        })
     }
 
     pub(crate) fn empty() -> Result<Self> {

@@ -85,7 +85,7 @@ impl Memory {
     pub fn hide(&mut self, accessible: usize) -> Result<()> {
         let kept = self.resetter.as_ref().map_or(0, |resetter| resetter.template().whole_size());
         if accessible < kept {
-            return Err(Error::Misuse("a memory is not smaller than the template that resets it"));
+            return Err(Error::Misuse("a memory cannot become smaller than its template"));
         }
         self.mapping.hide(accessible)
     }

@@ -43,7 +43,7 @@ pub struct Resetter {
 
 /// The state of each [`ResetMethod`].
 enum Kind {
-    /// With the segments that are copied in again, if there is no image.
+    /// All pages are dropped. [`ResetMethod::Segments`] has content that is copied in again.
     Drop(Option<Arc<InitialContent>>),
     Resident,
     Gated(ByFaults),
