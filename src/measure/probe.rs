@@ -18,7 +18,7 @@ use crate::record::{Prevailing, State};
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Branches of a pass: more than a predictor learns in one pass, and few enough for an
@@ -36,6 +36,7 @@ const TIMES: usize = 3;
 static PREVAILING: AtomicU64 = AtomicU64::new(0);
 /// Shortest time of the passes in this process so far, ns: the reference without a calibration.
 static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
+static NEVER_CLEAN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Probed {
@@ -62,9 +63,12 @@ pub struct Calibration(Vec<u64>);
 impl Calibration {
     /// Probes, and returns the reference for processes: the shortest prevailing time, ns.
     pub fn reference(&mut self) -> u64 {
-        // A process that was calibrated before keeps its first reference.
-        let is_first = self.0.is_empty() && PREVAILING.load(Ordering::Relaxed) == 0;
-        let time = if is_first { CALIBRATION } else { AGAIN };
+        let known = PREVAILING.load(Ordering::Relaxed);
+        if known > 0 {
+            // This process judges by its first one: see `calibrated`.
+            return known;
+        }
+        let time = if self.0.is_empty() { CALIBRATION } else { AGAIN };
         let started = Instant::now();
         while started.elapsed() < time {
             self.0.push(passes());
@@ -81,11 +85,12 @@ pub fn calibrated(reference: u64) {
 
 /// Makes every later probe of this process find interference, for tests.
 pub fn never_clean() {
-    PREVAILING.store(1, Ordering::Relaxed);
+    NEVER_CLEAN.store(true, Ordering::Relaxed);
 }
 
 fn judge(took: u64) -> bool {
     match PREVAILING.load(Ordering::Relaxed) {
+        _ if NEVER_CLEAN.load(Ordering::Relaxed) => false,
         0 => Prevailing::is_alike(took, SHORTEST.fetch_min(took, Ordering::Relaxed).min(took)),
         low => Prevailing::is_in(took, low),
     }

@@ -22,40 +22,47 @@ pub enum Task {
     Compare(Match),
 }
 
+/// The cell of a task, or of the subject of a comparison.
+struct Parts<'a> {
+    case: &'a str,
+    guest: &'a str,
+    engine: &'a str,
+    strategy: Strategy,
+    threads: usize,
+}
+
 impl Task {
-    /// Engine, strategy, guest, case, and threads that make calls at the same time; those of the
-    /// subject if it is a comparison.
-    fn parts(&self) -> (&str, Strategy, &str, &str, usize) {
+    fn parts(&self) -> Parts<'_> {
         match self {
             Self::Cell(CellKey { case, guest, engine, strategy, threads }) => {
-                (engine, *strategy, guest, case, *threads)
+                Parts { case, guest, engine, strategy: *strategy, threads: *threads }
             }
             Self::Compare(Match { case, guest, subject, .. }) => {
-                let Executor { engine, strategy } = &subject.executor;
-                (engine, *strategy, guest, case, subject.threads)
+                let (Executor { engine, strategy }, threads) = (&subject.executor, subject.threads);
+                Parts { case, guest, engine, strategy: *strategy, threads }
             }
         }
     }
 
     /// The engine in whose process the task is performed.
     pub fn engine(&self) -> &str {
-        self.parts().0
+        self.parts().engine
     }
 
     /// The module that it loads. Tasks of one module follow each other.
     pub fn module(&self) -> (&str, Strategy, &str) {
-        let (engine, strategy, guest, ..) = self.parts();
+        let Parts { engine, strategy, guest, .. } = self.parts();
         (engine, strategy, guest)
     }
 
     pub fn case(&self) -> &str {
-        self.parts().3
+        self.parts().case
     }
 
     /// Its refusal. A failure concerns one cell; other reasons hold more widely.
     pub fn refused(&self, refused: Refused, scope: Scope) -> Refusal {
         let scope = if refused.status.is_failure() { Scope::Cell } else { scope };
-        let (engine, strategy, guest, case, threads) = self.parts();
+        let Parts { case, guest, engine, strategy, threads } = self.parts();
         Refusal {
             engine: engine.to_owned(),
             strategy: Some(strategy),
@@ -70,7 +77,7 @@ impl Task {
 
 /// Most threads of some tasks; 1 if there are none.
 pub(super) fn most_threads(tasks: &[Task]) -> usize {
-    tasks.iter().map(|task| task.parts().4).max().unwrap_or(1)
+    tasks.iter().map(|task| task.parts().threads).max().unwrap_or(1)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
