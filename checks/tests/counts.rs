@@ -306,6 +306,32 @@ fn three_runs_count_the_same_and_the_gate_sees_a_planted_regression() {
 }
 
 #[test]
+fn events_that_grow_in_each_process_close_the_gate() {
+    if !touchstone_runtimes::engines().iter().any(|engine| engine.id() == "wasmtime") {
+        return;
+    }
+    let (mut header, mut lines) =
+        record::load(record::default_path(record::COUNTS)).unwrap().runs.pop().unwrap();
+    // As if they were of this kernel, and no call had a page fault.
+    header.machine = counts().header.machine;
+    for line in &mut lines {
+        if let Line::Observations(seen) = line {
+            seen.metrics.insert(Metric::PageFaults, one(0.0));
+        }
+    }
+    let folder = Folder::new();
+    let planted = folder.at("counts.jsonl");
+    count::store(&planted, &header, &lines).unwrap();
+    let cell = "^call_empty_function_from_test_runtime/wasmtime_recreate_instance/";
+    let out = checks(&["gate", cell, "--counts", planted.to_str().unwrap()]).found(&[
+        "grown",
+        "page faults",
+        "wasmtime_recreate_instance",
+    ]);
+    assert!(out.contains("1 counts grew"), "{out}");
+}
+
+#[test]
 fn counts_that_cannot_be_read_are_named_with_what_to_do() {
     let folder = Folder::new();
     let path = folder.at("counts.jsonl");

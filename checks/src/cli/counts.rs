@@ -96,6 +96,11 @@ impl Gate {
         for _ in 0..RECOUNTS {
             let Some(cells) = verdict.grown_cells() else { break };
             let again = count(GATE_ENGINES, &Filter::new(Some(&cells))?)?;
+            if again.untraced.is_some() || !again.problems.is_empty() {
+                // What was not counted again has not shown that it did not grow.
+                say(&again);
+                break;
+            }
             verdict.keep_grown_in(&compare(&stored, &again.book()));
         }
         print(&words(&verdict))?;
