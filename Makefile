@@ -60,13 +60,13 @@ test: setup $(TOOLS) ## run all tests on every backend of FEATURES
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES),systems
 
 # A package outside the workspace, with the versions of this one. Results are compared, not times, so
-# it is built without optimisations, which is quicker.
+# it is built without optimisations, which is quicker. Its test is also one of this workspace.
 embedder: export CARGO_PROFILE_RELEASE_OPT_LEVEL = 0
-embedder: setup $(NEEDED) ## build and test the host outside the project, on all engines
+embedder: setup $(NEEDED) ## build and test the host outside the project, on the engines of FEATURES
 	cp Cargo.lock examples/embedder/Cargo.lock
-	cd examples/embedder && $(CARGO) test --release --features=all --target-dir ../../target/embedder
-	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example plugin_host
-	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example node wasmtime instance_reuse_tracked 3
+	cd examples/embedder && $(CARGO) test --release --features=$(FEATURES) --target-dir ../../target/embedder
+	cd examples/embedder && $(CARGO) run --release --features=$(FEATURES) --target-dir ../../target/embedder --example plugin_host
+	cd examples/embedder && $(CARGO) run --release --features=$(FEATURES) --target-dir ../../target/embedder --example node wasmtime instance_reuse_tracked 3
 
 runtime: setup ## begin the backend runtimes/NAME for the runtime of CRATE, from runtimes/template
 	@runtimes/template/new.sh "$(NAME)" "$(CRATE)"
@@ -276,7 +276,7 @@ fmt:
 # In release, as the tests: they share procedural macros, build scripts and C code.
 lint: $(TOOLS)
 	$(CARGO) clippy --release $(CRATES) --all-targets --locked --features=$(FEATURES),systems -- -D warnings
-	$(CARGO) clippy --release --all-targets --locked -- -D warnings
+	$(CARGO) clippy --release $(CRATES) --all-targets --locked -- -D warnings
 
 doc: $(TOOLS)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release $(CRATES) --no-deps --locked --features=$(FEATURES),systems
