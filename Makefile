@@ -5,8 +5,8 @@ CARGO     ?= cargo
 comma     := ,
 space     := $(subst ,, )
 FEATURES  ?= all$(if $(filter peers publish,$(MAKECMDGOALS)),$(comma)substrate)
-# Duration of the differential tests in seconds (half of it for the parsers, a quarter for the
-# memories), and their seed.
+# Duration of the differential tests in seconds (eight tenths of it for the parsers, a
+# quarter for the memories), and their seed.
 FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
 # Number of swaps after which memory must not have grown.
@@ -24,7 +24,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick install dist peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime relay relay-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick install dist peers swap density resets redis cluster-test embedder systems systems-full chain chain-test chain-turns chain-blocks chain-runtime relay relay-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
