@@ -5,8 +5,8 @@ CARGO     ?= cargo
 comma     := ,
 space     := $(subst ,, )
 FEATURES  ?= all$(if $(filter peers publish,$(MAKECMDGOALS)),$(comma)substrate)
-# Duration of the differential tests in seconds (half of it for the parsers, a quarter for the
-# memories), and their seed.
+# Duration of the differential tests in seconds (eight tenths of it for the parsers, a
+# quarter for the memories), and their seed.
 FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
 # Number of swaps after which memory must not have grown.
@@ -24,7 +24,7 @@ TOOLS   := $(call tools,$(patsubst runtimes/%/tools,%,$(wildcard runtimes/*/tool
 NEEDED  := $(if $(filter all,$(names)),$(TOOLS),$(call tools,$(names)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick install dist peers swap density resets redis cluster-test systems systems-full chain chain-test chain-turns chain-blocks chain-runtime relay relay-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
+.PHONY: help setup libclang tools wasmedge runtime runtime-check canary test fuzz bench quick install dist peers swap density resets redis cluster-test embedder systems systems-full chain chain-test chain-turns chain-blocks chain-runtime relay relay-runtime costs gate checks report pictures publish guests guests-check check sanitize mutants audit package fmt lint doc clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,13 +60,13 @@ test: setup $(TOOLS) ## run all tests on every backend of FEATURES
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES),systems
 
 # A package outside the workspace, with the versions of this one. Results are compared, not times, so
-# it is built without optimisations, which is quicker.
+# it is built without optimisations, which is quicker. Its test is also one of this workspace.
 embedder: export CARGO_PROFILE_RELEASE_OPT_LEVEL = 0
-embedder: setup $(NEEDED) ## build and test the host outside the project, on all engines
+embedder: setup $(NEEDED) ## build and test the host outside the project, on the engines of FEATURES
 	cp Cargo.lock examples/embedder/Cargo.lock
-	cd examples/embedder && $(CARGO) test --release --features=all --target-dir ../../target/embedder
-	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example plugin_host
-	cd examples/embedder && $(CARGO) run --release --features=all --target-dir ../../target/embedder --example node wasmtime instance_reuse_tracked 3
+	cd examples/embedder && $(CARGO) test --release --features=$(FEATURES) --target-dir ../../target/embedder
+	cd examples/embedder && $(CARGO) run --release --features=$(FEATURES) --target-dir ../../target/embedder --example plugin_host
+	cd examples/embedder && $(CARGO) run --release --features=$(FEATURES) --target-dir ../../target/embedder --example node wasmtime instance_reuse_tracked 3
 
 runtime: setup ## begin the backend runtimes/NAME for the runtime of CRATE, from runtimes/template
 	@runtimes/template/new.sh "$(NAME)" "$(CRATE)"
@@ -276,7 +276,7 @@ fmt:
 # In release, as the tests: they share procedural macros, build scripts and C code.
 lint: $(TOOLS)
 	$(CARGO) clippy --release $(CRATES) --all-targets --locked --features=$(FEATURES),systems -- -D warnings
-	$(CARGO) clippy --release --all-targets --locked -- -D warnings
+	$(CARGO) clippy --release $(CRATES) --all-targets --locked -- -D warnings
 
 doc: $(TOOLS)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release $(CRATES) --no-deps --locked --features=$(FEATURES),systems

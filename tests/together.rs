@@ -21,7 +21,7 @@ use touchstone_executor::{
 const THREADS: usize = 4;
 /// How long, unless `TOUCHSTONE_TOGETHER_SECONDS` says otherwise. Everybody does
 /// at least one round, however long that takes.
-const SECONDS: u64 = 20;
+const SECONDS: u64 = 10;
 
 /// The host's allocator has a page for itself at 32768: the first write to it is
 /// always the host's, that of a header.

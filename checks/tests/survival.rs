@@ -14,7 +14,7 @@ fn held(wanted: impl Fn(&str) -> bool) {
         command.args(["survivor", job]);
         Ok(command)
     };
-    let plan = Plan { rounds: 3, seed: 7, command: &command, progress: &|_| {} };
+    let plan = Plan { rounds: 2, seed: 7, command: &command, progress: &|_| {} };
     let found = check(&plan, wanted).unwrap();
     assert!(!found.scenarios.is_empty());
     for scenario in &found.scenarios {

@@ -189,9 +189,14 @@ impl From<touchstone_executor::Error> for Refused {
 }
 
 impl From<anyhow::Error> for Refused {
-    /// The refusal that the error is, or a failure.
+    /// The refusal that the error is, also one of the contract, or a failure.
     fn from(error: anyhow::Error) -> Self {
-        error.downcast().unwrap_or_else(|error| Self::new(Status::Failed, error))
+        type OfContract = touchstone_executor::Error;
+        let other = |error: anyhow::Error| match error.downcast::<OfContract>() {
+            Ok(error) => error.into(),
+            Err(error) => Self::new(Status::Failed, error),
+        };
+        error.downcast().unwrap_or_else(other)
     }
 }
 
@@ -238,5 +243,21 @@ pub fn abbreviate_to(bytes: &[u8], most: usize) -> String {
         0 => "empty".to_owned(),
         count if count > most => format!("0x{}… ({count} bytes)", hex(&bytes[..most])),
         _ => format!("0x{}", hex(bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchstone_executor::{Error, Strategy};
+
+    #[test]
+    fn what_an_engine_does_not_support_is_no_failure() {
+        let (engine, strategy, reason) = ("an engine", Strategy::TRACKED, "too new".to_owned());
+        let error = Error::Unsupported { engine, strategy, reason };
+        let refused = Refused::from(anyhow::Error::new(error).context("load the node"));
+        assert_eq!((refused.status, &*refused.reason), (Status::Unsupported, "too new"));
+        let refused = Refused::from(anyhow::anyhow!("the disk is gone"));
+        assert_eq!((refused.status, &*refused.reason), (Status::Failed, "the disk is gone"));
     }
 }

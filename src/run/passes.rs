@@ -24,6 +24,8 @@ const FIRST: usize = 6;
 /// Half of the width that its interval should have, over the median.
 const REACH: f64 = 0.05;
 const SECOND: Duration = Duration::from_secs(1);
+/// Bytes of an artifact that only the first process makes: that takes WasmEdge's compiler minutes.
+const COMPILED_ONCE: u64 = 4 << 20;
 
 pub struct Host<'a> {
     pub cases: &'a [Case],
@@ -119,7 +121,7 @@ struct Run<'a> {
     /// The shortest time of the prevailing state for the last process, ns.
     reference: u64,
     /// Private folders for artifacts: one for each of the first processes, which compile, and the
-    /// last one also for all later processes.
+    /// last one also for all later processes. Large artifacts are the first process's.
     artifacts: Vec<Scratch>,
 }
 
@@ -288,6 +290,7 @@ impl Run<'_> {
     /// Starts a worker and follows it until it ends. Returns how many tasks are over.
     fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
         self.reference = self.calibration.reference();
+        hand_on(self.artifacts(0), self.artifacts(process))?;
         let child = self.host.stop.spawn::<ToWorker, FromWorker>((self.host.worker)()?)?;
         let Some(mut child) = child else { return Ok(0) };
         child.send(&ToWorker {
@@ -464,4 +467,41 @@ impl Run<'_> {
 fn order(unit: Vec<Vec<Task>>, random: &mut Random) -> Vec<Task> {
     let unit = shuffled(unit, random);
     unit.into_iter().flat_map(|tasks| shuffled(tasks, random)).collect()
+}
+
+/// Gives a process that compiles the large artifacts of the first one.
+fn hand_on(first: &Path, own: &Path) -> Result<()> {
+    if first == own {
+        return Ok(());
+    }
+    for file in std::fs::read_dir(first)? {
+        let file = file?;
+        let place = own.join(file.file_name());
+        if file.metadata()?.len() > COMPILED_ONCE && !place.exists() {
+            let failed = "cannot hand compiled code to another process";
+            std::fs::hard_link(file.path(), place).context(failed)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn only_large_artifacts_are_handed_on() {
+        let [first, own] = [Scratch::new().unwrap(), Scratch::new().unwrap()];
+        let large = File::create(first.path().join("large")).unwrap();
+        large.set_len(COMPILED_ONCE + 1).unwrap();
+        File::create(first.path().join("small")).unwrap();
+        for _ in 0..2 {
+            hand_on(first.path(), first.path()).unwrap();
+            hand_on(first.path(), own.path()).unwrap();
+            let names =
+                std::fs::read_dir(own.path()).unwrap().map(|file| file.unwrap().file_name());
+            assert_eq!(names.collect::<Vec<_>>(), ["large"]);
+        }
+    }
 }

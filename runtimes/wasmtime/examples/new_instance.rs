@@ -1,0 +1,156 @@
+//! An empty call on a new instance each, in turns with the least that Wasmtime takes for it: an
+//! instance of the same module without data, on a memory that nobody makes clean. As in the
+//! adapter, eight instances follow each other in one store.
+//!
+//! ```sh
+//! cargo run --release -p touchstone-wasmtime --example new_instance
+//! ```
+
+#[path = "../../../tests/fixtures/turns.rs"]
+#[expect(dead_code, reason = "the calls of host functions are those of the other examples")]
+mod turns;
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
+use touchstone_executor::{Config, InstanceFrom, MemoryFrom, Strategy, TypedExport};
+use wasmtime::{
+    Engine, InstancePre, LinearMemory, Linker, MemoryCreator, MemoryType, Module, Store,
+};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const GUEST: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../test-runtime/built/test-runtime.wasm");
+const EXPORT: &str = "test_empty_return";
+/// Instances that follow each other in a store.
+const TENANTS: usize = 8;
+/// Calls of a sample.
+const CALLS: usize = 2_000;
+/// Addresses of a memory, with the guard behind it.
+const RESERVED: usize = (4 << 30) + (64 << 20);
+
+/// One of eight mappings that serve all instances in turn.
+struct Dirty {
+    base: usize,
+    size: usize,
+}
+
+// SAFETY: the mapping at `base` is never unmapped and does not move; `size` bytes of it are
+// accessible, and the guard behind them is not. Of the instances in a store, each has another one.
+unsafe impl LinearMemory for Dirty {
+    fn byte_size(&self) -> usize {
+        self.size
+    }
+
+    fn byte_capacity(&self) -> usize {
+        self.size
+    }
+
+    fn grow_to(&mut self, _size: usize) -> wasmtime::Result<()> {
+        wasmtime::bail!("it does not grow")
+    }
+
+    fn as_ptr(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.base)
+    }
+}
+
+struct Mappings {
+    bases: Vec<usize>,
+    next: AtomicUsize,
+}
+
+// SAFETY: as above. `minimum` bytes were made accessible.
+unsafe impl MemoryCreator for Mappings {
+    fn new_memory(
+        &self,
+        _ty: MemoryType,
+        minimum: usize,
+        _maximum: Option<usize>,
+        _reserved: Option<usize>,
+        _guard: usize,
+    ) -> std::result::Result<Box<dyn LinearMemory>, String> {
+        let base = self.bases[self.next.fetch_add(1, Ordering::Relaxed) % self.bases.len()];
+        Ok(Box::new(Dirty { base, size: minimum }))
+    }
+}
+
+/// A mapping whose first bytes are accessible.
+fn map(size: usize) -> Result<usize> {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping, of which the first bytes are opened.
+    let base = unsafe {
+        let base = mmap_anonymous(std::ptr::null_mut(), RESERVED, ProtFlags::empty(), flags)?;
+        mprotect(base, size, MprotectFlags::READ | MprotectFlags::WRITE)?;
+        base
+    };
+    Ok(base.expose_provenance())
+}
+
+/// The module without its data.
+fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
+    let mut module = wasm_encoder::Module::new();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm) {
+        match payload?.as_section() {
+            Some((11 | 12, _)) | None => {}
+            Some((id, range)) => {
+                module.section(&wasm_encoder::RawSection { id, data: &wasm[range] });
+            }
+        }
+    }
+    Ok(module.finish())
+}
+
+fn floor(guest: &GuestModule) -> Result<InstancePre<()>> {
+    let memory = guest.info().memory.ok_or("no memory")?;
+    let size = memory.minimum as usize * 65_536;
+    let bases = (0..TENANTS).map(|_| map(size)).collect::<Result<_>>()?;
+    let mut settings = wasmtime::Config::new();
+    settings.concurrency_support(false).gc_support(false).memory_init_cow(false);
+    settings.memory_may_move(false);
+    settings.with_host_memory(Arc::new(Mappings { bases, next: AtomicUsize::new(0) }));
+    let engine = Engine::new(&settings)?;
+    let module = Module::new(&engine, without_data(guest.wasm())?)?;
+    let mut linker = Linker::new(&engine);
+    linker.define_unknown_imports_as_traps(&module)?;
+    Ok(linker.instantiate_pre(&module)?)
+}
+
+fn main() -> Result<()> {
+    let bytes = std::fs::read(GUEST)?;
+    let heap = HeapPages { extra: 32, growth: Growth::Fixed };
+    let guest = GuestModule::new("test-runtime", &bytes, heap)?;
+    let base = guest.info().heap_base.ok_or("no heap base")?.cast_signed();
+    let pre = floor(&guest)?;
+    let engines = touchstone_wasmtime::engines();
+    let engine = engines.iter().find(|engine| engine.id() == "wasmtime").ok_or("no engine")?;
+    for strategy in [
+        Strategy::new(InstanceFrom::Recreate, MemoryFrom::Tracked),
+        Strategy::new(InstanceFrom::Pooling, MemoryFrom::Resident),
+    ] {
+        let config = Config::default();
+        let artifact = engine.compile(&guest, strategy, &config)?;
+        let module = engine.load(&guest, &artifact, strategy, &config)?;
+        let run = TypedExport::<(i32, i32), i64>::of(&guest, &*module, EXPORT)?;
+        let mut instance = module.new_instance()?;
+        let own = || {
+            for _ in 0..CALLS {
+                run.call(&mut *instance, (base, 0)).expect("it is clean").expect("it returns");
+            }
+        };
+        let raw = || {
+            for _ in 0..CALLS / TENANTS {
+                let mut store = Store::new(pre.module().engine(), ());
+                for _ in 0..TENANTS {
+                    let instance = pre.instantiate(&mut store).expect("an instance");
+                    let run = instance.get_typed_func::<(i32, i32), i64>(&mut store, EXPORT);
+                    run.expect("the export").call(&mut store, (base, 0)).expect("it returns");
+                }
+            }
+        };
+        turns::compare(&format!("{CALLS} calls, {strategy}, against the floor"), own, raw);
+    }
+    Ok(())
+}
