@@ -175,5 +175,6 @@ fn calls_are_like_those_on_brand_new_instances() {
     }
     let _ = std::panic::take_hook();
     println!("{} executors: {}", covered.len(), covered.join(", "));
-    assert!(!covered.is_empty());
+    let engines = touchstone_runtimes::engines();
+    assert!(!covered.is_empty() || engines.iter().all(|engine| engine.id() == "native"));
 }
