@@ -112,7 +112,8 @@ impl Book {
     ///
     /// The estimate is that of the processes' ratios of mean rates. Within a process both cells
     /// have the same instances, of which some are slower. Side by side they make as many calls as
-    /// the mean of their rates says; the median of their times alone is longer than that.
+    /// the mean of their rates says; the median of their times alone is longer than that. Where too
+    /// few processes have both for an interval, it is the quotient of the two throughputs.
     pub fn scaling(&self, cell: &CellKey) -> Option<Estimate> {
         let alone = CellKey { threads: 1, ..cell.clone() };
         let of_medians = self.throughput(cell)?.over(self.throughput(&alone)?);
@@ -130,7 +131,8 @@ impl Book {
         let (alone, several) = (rates(&alone), rates(cell));
         let ratio = |(process, alone): (&u32, &f64)| Some(several.get(process)? / alone);
         let ratios: Vec<f64> = alone.iter().filter_map(ratio).collect();
-        let Some(of_ratios) = estimate::of_values(&ratios) else { return Some(of_medians) };
+        let of_ratios = estimate::of_values(&ratios).filter(|own| own.interval.is_some());
+        let Some(of_ratios) = of_ratios else { return Some(of_medians) };
         let scaling = of_ratios.over(Estimate::known(1.0 / cell.threads as f64));
         Some(Estimate { marked: of_medians.marked, ..scaling })
     }

@@ -92,7 +92,8 @@ pub(crate) struct Gate {
     violations: Vec<Violation>,
     /// Broken rules with their explanations.
     explained: Vec<(Violation, String)>,
-    /// Explanations of what is not there.
+    /// Explanations of cells that the run does not have. One of a cell may explain nothing, because
+    /// a rule that is broken on one machine may hold on another.
     stale: Vec<Explanation>,
 }
 
@@ -110,19 +111,15 @@ impl Gate {
 /// fits a violation is its explanation.
 pub(crate) fn check(book: &Book, peers: Option<&Book>, explanations: Vec<Explanation>) -> Gate {
     let mut gate = Gate::default();
-    let mut used = vec![false; explanations.len()];
     for violation in rules::violations(book, peers) {
-        match explanations.iter().position(|explanation| explanation.fits(&violation)) {
-            Some(place) => {
-                used[place] = true;
-                gate.explained.push((violation, explanations[place].text.clone()));
-            }
+        match explanations.iter().find(|explanation| explanation.fits(&violation)) {
+            Some(explanation) => gate.explained.push((violation, explanation.text.clone())),
             None if violation.is_tie => {}
             None => gate.violations.push(violation),
         }
     }
-    let unused = explanations.into_iter().zip(used).filter(|(_, used)| !used);
-    gate.stale = unused.map(|(explanation, _)| explanation).collect();
+    gate.stale = explanations;
+    gate.stale.retain(|explanation| !book.cells.keys().any(|cell| explanation.is_of(cell)));
     gate
 }
 
@@ -241,9 +238,11 @@ impl Explanation {
 
     /// `true` if it explains a violation.
     pub(crate) fn fits(&self, violation: &Violation) -> bool {
-        let Some((cell, rule)) = &violation.cell else { return false };
-        self.rule == *rule
-            && self.engine == cell.engine
+        violation.cell.as_ref().is_some_and(|(cell, rule)| self.rule == *rule && self.is_of(cell))
+    }
+
+    fn is_of(&self, cell: &CellKey) -> bool {
+        self.engine == cell.engine
             && self.strategy.is_none_or(|strategy| strategy == cell.strategy)
             && self.case.as_ref().is_none_or(|case| *case == cell.case)
             && self.guest.as_ref().is_none_or(|guest| *guest == cell.guest)
@@ -253,7 +252,7 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an explanation has nothing to explain: ")?;
+        write!(f, "an explanation is of no cell of the run: ")?;
         self.rule.serialize(&mut *f)?;
         write!(f, ", {}", self.engine)?;
         if let Some(strategy) = self.strategy {

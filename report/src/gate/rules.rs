@@ -138,8 +138,9 @@ fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Viola
     let compared = compare::judge(processes, compare::MARGIN)?.ratio;
     let time = |side| book.estimate(&of.cell(side), Metric::Call);
     let cells = time(&of.subject)?.over(time(&of.baseline)?);
-    let ratio = compared.over(cells).median;
-    if compared.marked || cells.marked || ratio.max(1.0 / ratio) <= AGREEMENT {
+    let ratio = compared.over(cells);
+    let agrees = |ratio: f64| ratio.max(1.0 / ratio) <= AGREEMENT;
+    if ratio.marked || agrees(ratio.median) {
         return None;
     }
     let what = if of.purpose == Purpose::Peers { "peers" } else { "comparison" };
@@ -147,5 +148,7 @@ fn comparison(book: &Book, of: &Match, processes: &[Comparison]) -> Option<Viola
     let against = &of.baseline.executor;
     let found = format!("{what} {compared:.2}, cells {cells:.2}, against {against}");
     let limit = format!("limit a factor of {AGREEMENT}");
-    broken(&of.cell(&of.subject), Rule::Comparison, found, limit)
+    let differs = broken(&of.cell(&of.subject), Rule::Comparison, found, limit)?;
+    let (low, high) = ratio.ends();
+    Some(Violation { is_tie: low <= AGREEMENT && high >= 1.0 / AGREEMENT, ..differs })
 }

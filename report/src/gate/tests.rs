@@ -79,6 +79,16 @@ fn observed(cell: &CellKey, processes: u32, sample: Sample) -> Vec<Line> {
     (0..processes).map(line).collect()
 }
 
+/// One process of a cell each, with its time and whether interference touched it.
+fn processes(threads: usize, of: &[(f64, bool)]) -> Vec<Line> {
+    let line = |(process, &(ns, clean)): (u32, &(f64, bool))| {
+        let of = Sample { clean, ..sample(threads, 1000, ns) };
+        let metrics = BTreeMap::from([(Metric::Call, Samples(vec![of; 6]))]);
+        Line::Observations(Observations { cell: cell("a", threads), process, probe_ns: 0, metrics })
+    };
+    (0..).zip(of).map(line).collect()
+}
+
 /// A call of `ns` in three processes, with nothing wrong.
 fn timed(engine: &str, threads: usize, ns: f64) -> Vec<Line> {
     observed(&cell(engine, threads), 3, sample(threads, 1000, ns))
@@ -135,6 +145,10 @@ fn scaling_above_the_number_of_threads() {
         said([timed("a", 1, 189.0), timed("a", 2, 100.0)]),
         ["scaling 3.78 on 2 threads: a_interpreted, case_from_guest (limit 2.10)"]
     );
+    // Two processes give no interval, so the times of all do, whose intervals allow the limit.
+    let alone = [(100.0, true), (108.0, true), (90.0, true), (91.0, true)];
+    let both = [(93.0, true), (99.0, true), (160.0, false), (160.0, false), (92.0, true)];
+    assert_eq!(said([processes(1, &alone), processes(2, &both)]), [""; 0]);
 }
 
 #[test]
@@ -148,6 +162,10 @@ fn a_comparison_and_its_cells() {
           (limit a factor of 1.3)"]
     );
     assert_eq!(with(compared(Purpose::Against, 0.5, false)).len(), 1);
+    // Cells whose processes fall into two modes have been seen in both.
+    let modes = processes(1, &[(100.0, true), (98.0, true), (250.0, true)]);
+    let both = [modes, timed("b", 1, 100.0), compared(Purpose::Against, 2.0, false)];
+    assert_eq!(said(both), [""; 0]);
     // With interference, or where no cells are meant, nothing is said.
     assert_eq!(with(compared(Purpose::Against, 1.5, true)), [""; 0]);
     assert_eq!(with(compared(Purpose::Overhead, 1.5, false)), [""; 0]);
@@ -213,7 +231,8 @@ fn a_baseline_that_is_slower() {
     let known = [explanation(Rule::Baseline, "native")];
     let explained = gate(tie, [100.0; 3], &known);
     assert!(explained.publish().is_ok() && explained.explained.len() == 1);
-    assert!(gate([104.0; 3], [100.0; 3], &known).publish().is_err());
+    let within = gate([104.0; 3], [100.0; 3], &known);
+    assert!(within.publish().is_ok() && within.explained.is_empty());
 }
 
 #[test]
@@ -248,14 +267,17 @@ fn explanations_fit_or_are_stale() {
     assert!(section.contains("scaling 6.00 on 2 threads (limit 2.10)"), "{section}");
 
     let other = Explanation { threads: Some(4), ..explanation(Rule::Scaling, "a") };
-    for stale in [other, explanation(Rule::FewCalls, "a"), explanation(Rule::Scaling, "b")] {
+    for stale in [other, explanation(Rule::Scaling, "b")] {
         let gate = explained(stale);
         assert_eq!((gate.violations.len(), gate.stale.len()), (1, 1));
         let closed = gate.publish().unwrap_err().to_string();
         assert_eq!(closed, "2 rules of publication are broken; nothing was written");
-        assert!(reasons(&gate)[1].starts_with("an explanation has nothing to explain"));
+        assert!(reasons(&gate)[1].starts_with("an explanation is of no cell of the run: scaling"));
         assert!(draft(&gate).starts_with("**Draft: 1 rule of publication is broken"));
     }
+    // A rule that a cell does not break here may be broken on another machine.
+    let gate = explained(explanation(Rule::FewCalls, "a"));
+    assert_eq!((gate.violations.len(), gate.stale.len()), (1, 0));
 }
 
 fn load(text: &str) -> Result<Vec<Explanation>> {

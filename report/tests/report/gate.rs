@@ -66,10 +66,10 @@ fn an_explanation_stands_beside_the_number() {
 }
 
 #[test]
-fn an_explanation_of_nothing_is_an_error() {
+fn an_explanation_of_no_cell_is_an_error() {
     let place = odd();
-    explain(&place, "few_calls", "alpha");
-    let stale = "an explanation has nothing to explain: few_calls, alpha";
+    explain(&place, "scaling", "gamma");
+    let stale = "an explanation is of no cell of the run: scaling, gamma";
     assert_eq!(closed(&place), [SCALING, stale]);
 }
 
