@@ -174,28 +174,36 @@ impl Refused {
         // `{:#}` prints the chain of causes.
         Self { status, reason: explained(&format!("{reason:#}")) }
     }
-}
 
-impl From<touchstone_executor::Error> for Refused {
-    fn from(error: touchstone_executor::Error) -> Self {
-        use touchstone_executor::Error::{ExportUnsupported, Unsupported};
-        match error {
-            Unsupported { reason, .. } | ExportUnsupported { reason, .. } => {
-                Self { status: Status::Unsupported, reason }
-            }
-            error => Self::new(Status::Failed, error),
+    /// A refusal for the reason of an engine that does not support something, or else the failure.
+    fn of(unsupported: Option<&str>, error: &dyn std::fmt::Display) -> Self {
+        match unsupported {
+            Some(reason) => Self { status: Status::Unsupported, reason: reason.to_owned() },
+            None => Self::new(Status::Failed, error),
         }
     }
 }
 
+/// The reason of an engine that does not support something; `None` for a failure.
+fn unsupported(error: &touchstone_executor::Error) -> Option<&str> {
+    use touchstone_executor::Error::{ExportUnsupported, Unsupported};
+    match error {
+        Unsupported { reason, .. } | ExportUnsupported { reason, .. } => Some(reason),
+        _ => None,
+    }
+}
+
+impl From<touchstone_executor::Error> for Refused {
+    fn from(error: touchstone_executor::Error) -> Self {
+        Self::of(unsupported(&error), &error)
+    }
+}
+
 impl From<anyhow::Error> for Refused {
-    /// The refusal that the error is, also one of the contract, or a failure.
+    /// The refusal that the error is, what an engine does not support, or a failure.
     fn from(error: anyhow::Error) -> Self {
-        type OfContract = touchstone_executor::Error;
-        let other = |error: anyhow::Error| match error.downcast::<OfContract>() {
-            Ok(error) => error.into(),
-            Err(error) => Self::new(Status::Failed, error),
-        };
+        let other =
+            |error: anyhow::Error| Self::of(error.downcast_ref().and_then(unsupported), &error);
         error.downcast().unwrap_or_else(other)
     }
 }
@@ -259,5 +267,9 @@ mod tests {
         assert_eq!((refused.status, &*refused.reason), (Status::Unsupported, "too new"));
         let refused = Refused::from(anyhow::anyhow!("the disk is gone"));
         assert_eq!((refused.status, &*refused.reason), (Status::Failed, "the disk is gone"));
+        // What a failure says of its place stays.
+        let refused = Refused::from(anyhow::Error::new(Error::FOREIGN_HANDLE).context("the node"));
+        let reason = format!("the node: {}", Error::FOREIGN_HANDLE);
+        assert_eq!((refused.status, refused.reason), (Status::Failed, reason));
     }
 }

@@ -469,7 +469,7 @@ fn order(unit: Vec<Vec<Task>>, random: &mut Random) -> Vec<Task> {
     unit.into_iter().flat_map(|tasks| shuffled(tasks, random)).collect()
 }
 
-/// Gives a process that compiles the large artifacts of the first one.
+/// Hands the large artifacts of the first process on to another one.
 fn hand_on(first: &Path, own: &Path) -> Result<()> {
     if first == own {
         return Ok(());

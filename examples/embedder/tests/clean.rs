@@ -139,10 +139,16 @@ fn calls_are_like_those_on_brand_new_instances() {
             eprintln!("{panic}");
         }
     }));
+    let mut engines = touchstone_runtimes::engines();
+    engines.retain(|engine| engine.execution() != Execution::Native);
+    // The workspace's own build may have none.
+    if engines.is_empty() {
+        return;
+    }
     let mut covered = Vec::new();
     let wasm = wat::parse_str(GUEST).unwrap();
     let guest = GuestModule::new("guest", &wasm, HeapPages::default()).unwrap();
-    for engine in touchstone_runtimes::engines() {
+    for engine in engines {
         for strategy in Strategy::all() {
             if matches!(engine.support_for(strategy, &guest), Support::Unsupported { .. }) {
                 continue;
@@ -175,6 +181,5 @@ fn calls_are_like_those_on_brand_new_instances() {
     }
     let _ = std::panic::take_hook();
     println!("{} executors: {}", covered.len(), covered.join(", "));
-    let engines = touchstone_runtimes::engines();
-    assert!(!covered.is_empty() || engines.iter().all(|engine| engine.id() == "native"));
+    assert!(!covered.is_empty());
 }

@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Config, InstanceFrom, MemoryFrom, Strategy, TypedExport};
+use touchstone_executor::{Config, Imports, InstanceFrom, MemoryFrom, Strategy, TypedExport};
 use wasmtime::{
     Engine, InstancePre, LinearMemory, Linker, MemoryCreator, MemoryType, Module, Store,
 };
@@ -89,20 +89,7 @@ fn map(size: usize) -> Result<usize> {
     Ok(base.expose_provenance())
 }
 
-/// The module without its data.
-fn without_data(wasm: &[u8]) -> Result<Vec<u8>> {
-    let mut module = wasm_encoder::Module::new();
-    for payload in wasmparser::Parser::new(0).parse_all(wasm) {
-        match payload?.as_section() {
-            Some((11 | 12, _)) | None => {}
-            Some((id, range)) => {
-                module.section(&wasm_encoder::RawSection { id, data: &wasm[range] });
-            }
-        }
-    }
-    Ok(module.finish())
-}
-
+/// The module on memories that nobody makes clean.
 fn floor(guest: &GuestModule) -> Result<InstancePre<()>> {
     let memory = guest.info().memory.ok_or("no memory")?;
     let size = memory.minimum as usize * 65_536;
@@ -112,7 +99,7 @@ fn floor(guest: &GuestModule) -> Result<InstancePre<()>> {
     settings.memory_may_move(false);
     settings.with_host_memory(Arc::new(Mappings { bases, next: AtomicUsize::new(0) }));
     let engine = Engine::new(&settings)?;
-    let module = Module::new(&engine, without_data(guest.wasm())?)?;
+    let module = Module::new(&engine, guest.without_data()?)?;
     let mut linker = Linker::new(&engine);
     linker.define_unknown_imports_as_traps(&module)?;
     Ok(linker.instantiate_pre(&module)?)
@@ -130,7 +117,7 @@ fn main() -> Result<()> {
         Strategy::new(InstanceFrom::Recreate, MemoryFrom::Tracked),
         Strategy::new(InstanceFrom::Pooling, MemoryFrom::Resident),
     ] {
-        let config = Config::default();
+        let config = Config { imports: Imports::Trap, ..Config::default() };
         let artifact = engine.compile(&guest, strategy, &config)?;
         let module = engine.load(&guest, &artifact, strategy, &config)?;
         let run = TypedExport::<(i32, i32), i64>::of(&guest, &*module, EXPORT)?;
