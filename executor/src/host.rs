@@ -1,6 +1,7 @@
 //! The host's state of an instance: allocator, input, log, streams, and the states of its host
 //! functions.
 
+use crate::adapter::CacheLines;
 use crate::call::{CallOptions, Context, InterruptHandle, Limits};
 use crate::functions::States;
 use crate::heap::{Heap, HeapError};
@@ -138,6 +139,13 @@ impl HostState {
             extension: None,
             call: RunningCall { default_deadline: config.deadline, ..RunningCall::default() },
         }
+    }
+
+    /// Notes what a call by Substrate's convention touches first: this value, and where the input
+    /// goes.
+    pub(crate) fn note_lines(&self, memory: &[u8], lines: &mut CacheLines) {
+        memory.get(self.heap.bump as usize).into_iter().for_each(|first| lines.note(first));
+        lines.note(self);
     }
 
     /// Begins a call with options, for backends that do not use

@@ -1,6 +1,7 @@
 //! The part of an instance that all backends share: a new instance per call, or one that is
 //! reset in place.
 
+use super::crowd::{Ahead, CacheLines};
 use super::live::{self, Live};
 use crate::contract::{CallState, Exports};
 use crate::memory::{Padded, ResetterMut, UsedOn};
@@ -24,6 +25,9 @@ pub trait Disposable: Live + Send + Sized {
 
     /// Drops the instance.
     fn into_kept(self) -> Self::Kept;
+
+    /// Notes what the next instance touches that is kept.
+    fn note_lines(_kept: &mut Self::Kept, _lines: &mut CacheLines) {}
 }
 
 /// Instantiates in `prepare`, drops in `finish`.
@@ -34,19 +38,22 @@ pub struct Fresh<L: Disposable> {
     exports: Exports,
     live: Padded<Option<L>>,
     kept: Option<L::Kept>,
+    ahead: Ahead,
 }
 
 impl<L: Disposable> Fresh<L> {
     /// The instance is made when the first call is prepared.
     pub fn new(shared: &Arc<L::Shared>, exports: &Exports) -> Self {
         let (shared, exports) = (Arc::clone(shared), exports.clone());
-        Self { used_on: UsedOn::default(), shared, exports, live: Padded(None), kept: None }
+        let (used_on, live, ahead) = (UsedOn::default(), Padded(None), Ahead::new());
+        Self { used_on, shared, exports, live, kept: None, ahead }
     }
 }
 
 impl<L: Disposable> Instance for Fresh<L> {
     fn prepare(&mut self) -> Result<()> {
         self.finish()?;
+        self.ahead.fetch();
         self.used_on.begin();
         *self.live = Some(L::new(&self.shared, self.kept.take())?);
         Ok(())
@@ -60,6 +67,8 @@ impl<L: Disposable> Instance for Fresh<L> {
         output: &mut Vec<u8>,
         options: Option<CallOptions<'_>>,
     ) -> Result<Outcome> {
+        // Prepared long ago, maybe.
+        self.ahead.fetch();
         self.used_on.go_on();
         let live = self.live.as_mut().ok_or(UNPREPARED)?;
         live::invoke(live, &self.exports, export, input, output, options)
@@ -68,7 +77,8 @@ impl<L: Disposable> Instance for Fresh<L> {
     fn finish(&mut self) -> Result<()> {
         self.used_on.end();
         if let Some(live) = self.live.take() {
-            self.kept = Some(live.into_kept());
+            let kept = self.kept.insert(live.into_kept());
+            self.ahead.end(|lines| L::note_lines(kept, lines));
         }
         Ok(())
     }
@@ -108,6 +118,9 @@ pub trait Resident: Send + Sized {
     /// Does something with the resetter of the memory, if it is one of Touchstone's.
     fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T>;
 
+    /// Notes what the next use touches beside this value, the resetter and the host's state.
+    fn note_lines(&self, _lines: &mut CacheLines) {}
+
     /// `true` if the last reset may have made the memory smaller: for instances that know it
     /// without their resetter, which takes time to reach.
     fn may_have_shrunk(&self) -> bool {
@@ -144,14 +157,15 @@ pub struct Reused<R: Resident> {
     /// and after one that cannot be undone in place.
     resident: Padded<Option<R>>,
     state: CallState,
+    ahead: Ahead,
 }
 
 impl<R: Resident> Reused<R> {
     /// The instance is made when the first call is prepared.
     pub fn new(shared: &Arc<R::Shared>, exports: &Exports) -> Self {
         let (shared, exports) = (Arc::clone(shared), exports.clone());
-        let (used_on, state) = (UsedOn::default(), CallState::Idle);
-        Self { used_on, shared, exports, resident: Padded(None), state }
+        let (used_on, state, resident) = (UsedOn::default(), CallState::Idle, Padded(None));
+        Self { used_on, shared, exports, resident, state, ahead: Ahead::new() }
     }
 
     /// The instance between `prepare` and `finish`.
@@ -184,6 +198,7 @@ impl<R: Resident> Instance for Reused<R> {
         output: &mut Vec<u8>,
         options: Option<CallOptions<'_>>,
     ) -> Result<Outcome> {
+        self.ahead.fetch();
         let Some(resident) = self.resident.as_mut().filter(|_| self.state != CallState::Idle)
         else {
             return Err(UNPREPARED);
@@ -212,6 +227,14 @@ impl<R: Resident> Instance for Reused<R> {
                     if resident.may_have_shrunk() {
                         resident.with_resetter(|resetter| self.used_on.follow(resetter));
                     }
+                    self.ahead.end(|lines| {
+                        let note = &mut |at, length| lines.note_at(at, length);
+                        resident.with_resetter(|resetter| resetter.each_touched(note));
+                        resident.note_lines(lines);
+                        let (memory, host) = resident.live().memory_and_host();
+                        host.note_lines(memory, lines);
+                        lines.note(resident);
+                    });
                 }
                 _ => *self.resident = None,
             }
