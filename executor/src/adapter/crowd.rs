@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static INSTANCES: AtomicUsize = AtomicUsize::new(0);
 
-/// From so many on, memory beside what was used last is in no cache. A call on a random one of 10,
-/// 100, 300, 1,000 and 10,000 took 1.8, 2.6, 3.7, 4.9 and 14.5 µs with eight new instances in a store
-/// of Wasmtime, and 3.2, 3.2, 3.9, 4.9 and 8.8 µs with one (`touchstone density
+/// From this number on, memory beside what was used last is in no cache. A call on a random one of
+/// 10, 100, 300, 1,000 and 10,000 took 1.8, 2.6, 3.7, 4.9 and 14.5 µs with eight new instances in a
+/// store of Wasmtime, and 3.2, 3.2, 3.9, 4.9 and 8.8 µs with one (`touchstone density
 /// 'wasmtime_recreate_instance_tracked$'`, Xeon, family 6, model 207).
 const MANY: usize = 512;
 
@@ -19,13 +19,14 @@ const LINE: usize = 64;
 /// Lines that are fetched at most.
 const MOST: usize = 31;
 
-/// `true` if this process has so many instances that those which were not used last are in no cache.
+/// `true` if most instances of this process are in no cache, because there are many.
 #[inline]
 pub fn instances_are_many() -> bool {
     INSTANCES.load(Ordering::Relaxed) >= MANY
 }
 
-/// What the next use of an instance touches, if it is one of many. METHODOLOGY.md has what it saves.
+/// Fetches what an instance touches in its next use, if it is one of many. METHODOLOGY.md has what
+/// this saves.
 pub(super) struct Ahead {
     /// The number wraps.
     uses: u8,

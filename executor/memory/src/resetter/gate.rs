@@ -12,7 +12,7 @@ use std::ops::{ControlFlow, Range};
 /// Faults of a call that hardly writes.
 const FEW: u64 = 4;
 
-/// Known pages that are named at most: what calls write beyond them takes longer than the way to it.
+/// Known pages that are named at most: what calls write beyond them takes longer than to find it.
 pub(super) const KNOWN: usize = 4;
 
 /// The pages that can have been written without a fault since the last scan of a memory or of a
