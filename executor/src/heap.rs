@@ -28,7 +28,7 @@ pub struct Heap {
     /// First free header of each class.
     free: [u32; CLASSES],
     /// Where the next new header goes.
-    pub(crate) bump: u32,
+    bump: u32,
     /// Set after a corrupt header was seen: nothing is handed out any more.
     poisoned: bool,
 }

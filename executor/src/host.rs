@@ -1,7 +1,6 @@
 //! The host's state of an instance: allocator, input, log, streams, and the states of its host
 //! functions.
 
-use crate::adapter::CacheLines;
 use crate::call::{CallOptions, Context, InterruptHandle, Limits};
 use crate::functions::States;
 use crate::heap::{Heap, HeapError};
@@ -141,11 +140,9 @@ impl HostState {
         }
     }
 
-    /// Notes what a call by Substrate's convention touches first: this value, and where the input
-    /// goes.
-    pub(crate) fn note_lines(&self, memory: &[u8], lines: &mut CacheLines) {
-        memory.get(self.heap.bump as usize).into_iter().for_each(|first| lines.note(first));
-        lines.note(self);
+    /// Where the first allocation of a clean instance lies, as an offset into the memory.
+    pub(crate) fn heap_start(&self) -> usize {
+        self.heap_base.unwrap_or_default() as usize
     }
 
     /// Begins a call with options, for backends that do not use

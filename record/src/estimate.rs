@@ -309,7 +309,7 @@ mod tests {
     }
 
     /// The distribution of simulated processes.
-    #[derive(Clone, Copy)]
+    #[derive(Debug, Clone, Copy)]
     struct Model {
         /// Standard deviation of the processes' times, as a share.
         between: f64,
@@ -332,17 +332,17 @@ mod tests {
             samples(&(0..6).map(&mut sample).collect::<Vec<f64>>(), true)
         }
 
-        /// The share of the intervals over some processes that hold the true value, per cent.
-        fn coverage(self, processes: usize) -> f64 {
-            self.coverage_of(processes, processes)
+        fn true_value(self) -> f64 {
+            let mut draws = Draws(0);
+            let logarithm = |of: &Samples| of_processes(&[of]).unwrap().median.ln();
+            let sum = (0..20_000).map(|_| logarithm(&self.process(&mut draws))).sum::<f64>();
+            (sum / 20_000.0).exp()
         }
 
-        /// The same with as many processes as the spread between the first ones asks for.
-        fn coverage_of(self, first: usize, most: usize) -> f64 {
+        /// The share of the intervals that hold the true value, per cent, over as many processes as
+        /// the spread between the first ones asks for.
+        fn coverage(self, truth: f64, first: usize, most: usize) -> f64 {
             let mut draws = Draws(first as u64);
-            let logarithm = |of: &Samples| of_processes(&[of]).unwrap().median.ln();
-            let truth = (0..20_000).map(|_| logarithm(&self.process(&mut draws))).sum::<f64>();
-            let truth = (truth / 20_000.0).exp();
             let mut holds = |_: &u32| {
                 let mut all: Vec<Samples> = (0..first).map(|_| self.process(&mut draws)).collect();
                 let medians: Vec<f64> =
@@ -353,7 +353,7 @@ mod tests {
                 let (low, high) = of_processes(&all).unwrap().interval.unwrap();
                 low <= truth && truth <= high
             };
-            (0..4_000).filter(|n| holds(n)).count() as f64 / 40.0
+            (0..2_000).filter(|n| holds(n)).count() as f64 / 20.0
         }
     }
 
@@ -362,7 +362,8 @@ mod tests {
     fn intervals_after_a_look_at_the_spread_cover_the_true_value_nearly_as_often() {
         for between in [0.02, 0.05, 0.1] {
             for outliers in [0.0, 0.1] {
-                let coverage = Model { between, outliers, slow: 1.0 }.coverage_of(6, 20);
+                let model = Model { between, outliers, slow: 1.0 };
+                let coverage = model.coverage(model.true_value(), 6, 20);
                 println!("{coverage} % with {between} between processes, {outliers} outliers");
                 assert!((92.0..=97.0).contains(&coverage), "{coverage} %, {between} between them");
             }
@@ -371,26 +372,21 @@ mod tests {
 
     #[test]
     fn intervals_cover_the_true_value_as_often_as_they_say() {
-        let plain = |between| Model { between, outliers: 0.0, slow: 1.0 };
+        let check = |model: Model, numbers: &[usize]| {
+            let truth = model.true_value();
+            for processes in numbers.iter().copied() {
+                let coverage = model.coverage(truth, processes, processes);
+                let holds = (93.0..=97.0).contains(&coverage);
+                assert!(holds, "{coverage} % with {processes} processes of {model:?}");
+            }
+        };
         for between in [0.02, 0.03, 0.05, 0.1] {
-            for model in [plain(between), Model { outliers: 0.1, ..plain(between) }] {
-                for processes in [3, 4, 6, 10, 20] {
-                    let coverage = model.coverage(processes);
-                    assert!(
-                        (93.0..=97.0).contains(&coverage),
-                        "{coverage} % with {processes} processes, {between} between them"
-                    );
-                }
+            for outliers in [0.0, 0.1] {
+                check(Model { between, outliers, slow: 1.0 }, &[3, 4, 6, 10, 20]);
             }
             // Fewer than six processes often miss one of two modes.
             for slow in [1.2, 1.4] {
-                for processes in [6, 10, 20] {
-                    let coverage = Model { slow, ..plain(between) }.coverage(processes);
-                    assert!(
-                        (93.0..=97.0).contains(&coverage),
-                        "{coverage} % with {processes} processes, two modes {slow} apart"
-                    );
-                }
+                check(Model { between, outliers: 0.0, slow }, &[6, 10, 20]);
             }
         }
     }

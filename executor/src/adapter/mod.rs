@@ -14,7 +14,6 @@
 //! | [`Stateful`], [`Snapshot`], [`CleanHost`] | saved and restored globals, tables and host's side |
 //! | [`HostCaller`], [`answer`], [`wrap_host_function`] | calls of host functions |
 //! | [`invoke`], [`EnforcedLimits`] | calls by every convention, with limits |
-//! | [`CacheLines`], [`instances_are_many`] | fetching ahead what a call touches, where a process has many instances |
 //! | [`RawFrame`], [`RawCall`] | the call of a raw reference, around the runtime's own calls |
 //! | [`admit`], [`admit_if`], [`admit_imports`], [`loaded`] | the beginning of compiling and loading, and the end of loading |
 //! | [`CompiledCode`], [`ArtifactKey`], [`Scratch`] | compiled code, its file, and folders for such files |
@@ -24,7 +23,6 @@
 
 mod calls;
 mod content;
-mod crowd;
 mod driver;
 mod guest;
 mod live;
@@ -46,7 +44,6 @@ pub use crate::probe::{ExecutableMap, MappingKind, mapping_kind, peek, stack_end
 pub use crate::scratch::{Scratch, remedy};
 pub use calls::{HostCaller, answer};
 pub use content::{Changes, CleanContent, MemoryClass};
-pub use crowd::{CacheLines, instances_are_many};
 pub use driver::{Disposable, Fresh, Resident, Reused, UNPREPARED, residents_made};
 pub use guest::{LoadedGuest, admit_imports};
 pub use live::{Live, invoke, outcome};

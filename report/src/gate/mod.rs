@@ -27,7 +27,8 @@ use touchstone_record::{Book, CellKey, data};
 pub(crate) enum Rule {
     /// Throughput on N threads is at most 1.05 × N times that on one.
     Scaling,
-    /// A comparison and the times of its two cells differ by a factor of at most 1.3.
+    /// A comparison and the times of its two cells differ by a factor of at most 1.3, within their
+    /// intervals.
     Comparison,
     /// At least 1,000 calls stand behind a call below 20 µs.
     FewCalls,

@@ -145,7 +145,7 @@ fn scaling_above_the_number_of_threads() {
         said([timed("a", 1, 189.0), timed("a", 2, 100.0)]),
         ["scaling 3.78 on 2 threads: a_interpreted, case_from_guest (limit 2.10)"]
     );
-    // Two processes give no interval, so the times of all do, whose intervals allow the limit.
+    // Two processes give no interval, so the times of all count, whose quotient is 2.05.
     let alone = [(100.0, true), (108.0, true), (90.0, true), (91.0, true)];
     let both = [(93.0, true), (99.0, true), (160.0, false), (160.0, false), (92.0, true)];
     assert_eq!(said([processes(1, &alone), processes(2, &both)]), [""; 0]);

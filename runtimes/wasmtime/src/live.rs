@@ -5,7 +5,7 @@ use crate::module::{Function, ModuleData, Shape};
 use crate::tenancy::{Kept, Tenancy};
 use crate::{meter, trap};
 use std::sync::Arc;
-use touchstone_executor::adapter::{CacheLines, Disposable, EnforcedLimits, HostState, Live};
+use touchstone_executor::adapter::{Disposable, EnforcedLimits, HostState, Live};
 use touchstone_executor::guest::StateCall;
 use touchstone_executor::{Error, Reference, Result, Trap, Value, ValueType};
 use wasmtime::{Extern, Func, Instance, Memory, Store, Val, ValRaw};
@@ -196,10 +196,6 @@ impl Disposable for Running {
 
     fn into_kept(self) -> Self::Kept {
         (self.tenancy.end(self.well), self.shared)
-    }
-
-    fn note_lines((kept, _): &mut Self::Kept, lines: &mut CacheLines) {
-        kept.loans().iter().for_each(|loan| loan.note_lines(lines));
     }
 }
 

@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use touchstone_executor::Result;
-use touchstone_executor::adapter::CacheLines;
 use touchstone_executor::memory::{MemoryPool, Padded, PooledMemory};
 use touchstone_wasmtime_memory::parts::Extent;
 use wasmtime::LinearMemory;
@@ -56,14 +55,6 @@ impl Loan {
         note_threads(&mut lease);
         self.extent.set(lease.base(), self.first);
         Ok(())
-    }
-
-    /// Notes what the next loan touches.
-    pub(crate) fn note_lines(&self, lines: &mut CacheLines) {
-        lines.note(self);
-        if let Some(resetter) = self.lease().resetter() {
-            resetter.each_touched(&mut |at, length| lines.note_at(at, length));
-        }
     }
 
     fn grow(&self, size: usize) -> Result<()> {

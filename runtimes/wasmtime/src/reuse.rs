@@ -5,7 +5,7 @@
 use crate::live::Running;
 use crate::module::ModuleData;
 use std::sync::Arc;
-use touchstone_executor::adapter::{CacheLines, NOT_EXPORTED, Resident, Snapshot, Stateful};
+use touchstone_executor::adapter::{NOT_EXPORTED, Resident, Snapshot, Stateful};
 use touchstone_executor::memory::ResetterMut;
 use touchstone_executor::{Error, Result};
 use touchstone_wasmtime_memory::parts::{Restored, SavedTable, place_of};
@@ -53,11 +53,6 @@ impl Resident for ReusedInstance {
 
     fn with_resetter<T>(&mut self, work: impl FnOnce(ResetterMut<'_>) -> T) -> Option<T> {
         self.memory.as_mut()?.1.with_resetter(work)
-    }
-
-    fn note_lines(&self, lines: &mut CacheLines) {
-        let mut note = |at, length| lines.note_at(at, length);
-        self.memory.iter().for_each(|(_, restored)| restored.each_touched(&mut note));
     }
 
     #[inline]

@@ -6,11 +6,12 @@
 
 use crate::experiment::{Ask, Asked, Host, Planned, Question, Said, Say, Workload};
 use crate::lab::{Lab, Refused, config_for};
-use crate::measure::{Crew, Round, Work, in_turns};
+use crate::measure::{Crew, Side, Work, in_turns};
 use crate::plan::{Budget, Filter, Plan, Random, cores, shuffled};
 use crate::record::{Line, Place, Samples, Status};
 use crate::swap::{self, Kind, Messages, Method, Ready, random_order};
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,38 +69,53 @@ impl Workload for Own {
         let process = question.number();
         let mut random = Random::new(terms.seed ^ u64::from(process).wrapping_mul(0x9e37_79b9));
         let budget = if terms.small { Budget::quick } else { Budget::full }(terms.seed);
-        let budget = Budget { rounds: terms.rounds, ..budget };
+        // All rounds are made, however long recompiling takes.
+        let cell = if terms.small { budget.cell } else { self.limit() };
+        let retry = budget.retry * Method::ALL.len() as u32;
+        let budget = Budget { rounds: terms.rounds, cell, retry, ..budget };
         let order: Arc<[usize]> = random_order(&mut random, MESSAGES).into();
+        let wanted = |method: Method| filter.matches(&format!("{name}/{method}"));
+        // All in the same rounds: each method is compared with recompiling, which takes seconds.
+        let mut sides = Vec::new();
         for method in shuffled(Method::ALL.to_vec(), &mut random) {
-            if !filter.matches(&format!("{name}/{method}")) {
-                continue;
+            if wanted(method) || method == Method::Recompile {
+                let place = question.place.clone().with("method", &*method.to_string());
+                say(Said::Step(place.to_string()));
+                for is_sorted in [false, true].into_iter().filter(|own| wanted(method) || !own) {
+                    let crew = side(method, is_sorted, &engine, &kinds, &order, &mut lab);
+                    sides.push(((method, is_sorted), crew));
+                }
             }
+        }
+        let crews = sides.iter_mut().filter_map(|(_, crew)| crew.as_mut().ok());
+        let mut crews: Vec<_> = crews.map(|crew| -> &mut dyn Side { crew }).collect();
+        let rounds = in_turns(&mut crews, &budget, &mut random).map_err(Refused::from);
+        let samples = |side: usize| {
+            let rounds = rounds.as_ref().map_err(Clone::clone)?;
+            Ok(Samples(rounds.iter().map(|round| round[side].sample()).collect()))
+        };
+        let mut side = 0..;
+        let mut next = || samples(side.next().unwrap_or_default());
+        let timed: BTreeMap<_, Result<Samples, Refused>> =
+            sides.into_iter().map(|(of, crew)| (of, crew.and_then(|_| next()))).collect();
+        for method in Method::ALL.into_iter().filter(|method| wanted(*method)) {
             let mut place = question.place.clone().with("method", &*method.to_string());
             if let Ok(strategy) = method.strategy(&*engine, &kinds) {
                 place = place.with("strategy", &*strategy.to_string());
             }
-            for (against, baseline) in [(SORTED, method), (RECOMPILE, Method::Recompile)] {
-                if against == RECOMPILE && method == baseline {
+            let baselines = [(SORTED, (method, true)), (RECOMPILE, (Method::Recompile, false))];
+            for (against, baseline) in baselines {
+                if baseline == (method, false) {
                     continue;
                 }
-                let mut side =
-                    |method, is_sorted| side(method, is_sorted, &engine, &kinds, &order, &mut lab);
-                let sides = side(method, false)
-                    .and_then(|subject| Ok([subject, side(baseline, against == SORTED)?]));
-                let place = place.clone().with("against", against);
-                say(Said::Step(place.to_string()));
-                let rounds = sides.and_then(|[mut subject, mut baseline]| {
-                    Ok(in_turns(&mut [&mut subject, &mut baseline], &budget, &mut random)?)
-                });
-                let point = host.point(place, process);
-                say(Said::point(match rounds {
-                    Ok(rounds) => {
-                        let of = |side: usize| {
-                            Samples(rounds.iter().map(|own| Round::sample(&own[side])).collect())
-                        };
-                        point.samples("message", of(0)).samples("baseline", of(1))
+                let point = host.point(place.clone().with("against", against), process);
+                say(Said::point(match (&timed[&(method, false)], &timed[&baseline]) {
+                    (Ok(message), Ok(baseline)) => point
+                        .samples("message", message.clone())
+                        .samples("baseline", baseline.clone()),
+                    (Err(refused), _) | (_, Err(refused)) => {
+                        point.refused(refused.status, refused.reason.clone())
                     }
-                    Err(Refused { status, reason }) => point.refused(status, reason),
                 }));
             }
         }

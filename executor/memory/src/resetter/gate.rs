@@ -12,9 +12,6 @@ use std::ops::{ControlFlow, Range};
 /// Faults of a call that hardly writes.
 const FEW: u64 = 4;
 
-/// Known pages that are named at most: what calls write beyond them takes longer than to find it.
-pub(super) const KNOWN: usize = 4;
-
 /// The pages that can have been written without a fault since the last scan of a memory or of a
 /// part of it.
 #[derive(Debug, Default)]
@@ -36,11 +33,6 @@ impl Gate {
     pub(super) fn forget(&mut self) {
         self.mark = None;
         self.pages.clear();
-    }
-
-    /// Some of the known pages.
-    pub(super) fn known(&self) -> impl Iterator<Item = usize> {
-        self.pages.iter().copied().take(KNOWN)
     }
 
     /// The host may do anything with the bytes of the memory from now on, such as having the kernel

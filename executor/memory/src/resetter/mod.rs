@@ -149,18 +149,6 @@ impl Resetter {
         !self.broken
     }
 
-    /// Calls `note` with address and length of what the next use and reset touch: the first pages
-    /// that stay, and this value.
-    pub fn each_touched(&self, note: &mut dyn FnMut(usize, usize)) {
-        let page = |page: usize| note(self.base.addr() + page * host_page(), 1);
-        match &self.kind {
-            Kind::Drop(_) | Kind::Resident => {}
-            Kind::Gated(by_faults) => by_faults.gate.known().for_each(page),
-            Kind::Tracked(tracking) => tracking.known().for_each(page),
-        }
-        note((&raw const *self).addr(), size_of::<Self>());
-    }
-
     /// The memory is not to be used any more: no reset succeeds from now on.
     pub(super) fn give_up(&mut self) {
         self.broken = true;

@@ -7,7 +7,7 @@ use super::super::mappings;
 use super::super::rule::Watch;
 use super::super::tracked::Tracked;
 use super::super::{MemoryTemplate, host_page, pagemap_scan_available};
-use super::gate::{ByFaults, KNOWN};
+use super::gate::ByFaults;
 use super::kept::Used;
 use crate::error::Result;
 use std::ops::Range;
@@ -67,12 +67,6 @@ impl Tracking {
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.watched().is_some()
-    }
-
-    /// Some of the pages that stay.
-    pub(super) fn known(&self) -> impl Iterator<Item = usize> {
-        let watched = self.watched().into_iter().flat_map(|tracked| tracked.pages.iter());
-        watched.take(KNOWN).chain(self.open.gate.known())
     }
 
     /// Pages that were opened by write faults, while all of them are known.

@@ -162,12 +162,6 @@ impl Place {
         }
     }
 
-    /// Calls `note` with address and length of what each reset touches.
-    pub(crate) fn each_touched(&self, note: &mut dyn FnMut(usize, usize)) {
-        note((&raw const self.0.memory).addr(), size_of_val(&self.0.memory));
-        note((&raw const self.0.extent).addr(), size_of_val(&self.0.extent));
-    }
-
     fn grow(&self, size: usize) -> Result<()> {
         let mut memory = self.memory();
         match &mut *memory {

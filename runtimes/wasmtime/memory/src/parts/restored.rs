@@ -77,11 +77,6 @@ impl Restored {
         }
     }
 
-    /// Calls `note` with address and length of what a reset touches before the resetter.
-    pub fn each_touched(&self, note: &mut dyn FnMut(usize, usize)) {
-        self.place.each_touched(note);
-    }
-
     /// Address of its first byte that is not zero at first; `None` also where the memory
     /// makes itself clean.
     #[must_use]
