@@ -69,42 +69,48 @@ impl Workload for Own {
         let process = question.number();
         let mut random = Random::new(terms.seed ^ u64::from(process).wrapping_mul(0x9e37_79b9));
         let budget = if terms.small { Budget::quick } else { Budget::full }(terms.seed);
-        // All rounds are made, however long recompiling takes.
-        let cell = if terms.small { budget.cell } else { self.limit() };
-        let retry = budget.retry * Method::ALL.len() as u32;
-        let budget = Budget { rounds: terms.rounds, cell, retry, ..budget };
+        let budget = Budget { rounds: terms.rounds, ..budget };
         let order: Arc<[usize]> = random_order(&mut random, MESSAGES).into();
         let wanted = |method: Method| filter.matches(&format!("{name}/{method}"));
-        // All in the same rounds: each method is compared with recompiling, which takes seconds.
-        let mut sides = Vec::new();
+        let mut sides = BTreeMap::new();
         for method in shuffled(Method::ALL.to_vec(), &mut random) {
             if wanted(method) || method == Method::Recompile {
                 let place = question.place.clone().with("method", &*method.to_string());
                 say(Said::Step(place.to_string()));
                 for is_sorted in [false, true].into_iter().filter(|own| wanted(method) || !own) {
                     let crew = side(method, is_sorted, &engine, &kinds, &order, &mut lab);
-                    sides.push(((method, is_sorted), crew));
+                    sides.insert((method, is_sorted), crew);
                 }
             }
         }
-        let crews = sides.iter_mut().filter_map(|(_, crew)| crew.as_mut().ok());
-        let mut crews: Vec<_> = crews.map(|crew| -> &mut dyn Side { crew }).collect();
-        let rounds = in_turns(&mut crews, &budget, &mut random).map_err(Refused::from);
-        let samples = |side: usize| {
-            let rounds = rounds.as_ref().map_err(Clone::clone)?;
-            Ok(Samples(rounds.iter().map(|round| round[side].sample()).collect()))
+        // Recompiling takes seconds, so that it has few rounds, and so do others beside it.
+        let mut time = |chosen: fn(&(Method, bool)) -> bool| {
+            let chosen = sides.iter_mut().filter(|(of, _)| chosen(of));
+            let (mut crews, mut timed): (Vec<&mut dyn Side>, _) = (Vec::new(), BTreeMap::new());
+            for (of, crew) in chosen {
+                timed.insert(*of, crew.as_ref().map(|_| crews.len()).map_err(Clone::clone));
+                crews.extend(crew.as_mut().ok().map(|crew| -> &mut dyn Side { crew }));
+            }
+            let rounds = in_turns(&mut crews, &budget, &mut random).map_err(Refused::from);
+            let samples = |side: usize| {
+                let rounds = rounds.as_ref().map_err(Clone::clone)?;
+                Ok(Samples(rounds.iter().map(|round| round[side].sample()).collect()))
+            };
+            timed.into_iter().map(|(of, side)| (of, side.and_then(samples))).collect()
         };
-        let mut side = 0..;
-        let mut next = || samples(side.next().unwrap_or_default());
-        let timed: BTreeMap<_, Result<Samples, Refused>> =
-            sides.into_iter().map(|(of, crew)| (of, crew.and_then(|_| next()))).collect();
+        type Timed = BTreeMap<(Method, bool), Result<Samples, Refused>>;
+        let quick: Timed = time(|(method, _)| *method != Method::Recompile);
+        let slow: Timed = time(|(method, is_sorted)| *method == Method::Recompile || !is_sorted);
         for method in Method::ALL.into_iter().filter(|method| wanted(*method)) {
             let mut place = question.place.clone().with("method", &*method.to_string());
             if let Ok(strategy) = method.strategy(&*engine, &kinds) {
                 place = place.with("strategy", &*strategy.to_string());
             }
-            let baselines = [(SORTED, (method, true)), (RECOMPILE, (Method::Recompile, false))];
-            for (against, baseline) in baselines {
+            let own = if method == Method::Recompile { &slow } else { &quick };
+            let recompile = (Method::Recompile, false);
+            for (against, timed, baseline) in
+                [(SORTED, own, (method, true)), (RECOMPILE, &slow, recompile)]
+            {
                 if baseline == (method, false) {
                     continue;
                 }
