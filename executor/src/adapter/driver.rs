@@ -136,8 +136,8 @@ pub fn residents_made() -> u64 {
 
 /// The address that a call by Substrate's convention writes first.
 ///
-/// Among thousands of instances, the way to it takes the longest: each memory has page tables of its
-/// own, and nothing of them is in a cache. Fetched when a call begins, it comes meanwhile.
+/// Among thousands of instances, the way to it takes the longest: each memory has page tables of
+/// its own, and nothing of them is in a cache. Fetched when a call begins, it comes meanwhile.
 /// METHODOLOGY.md has what this saves.
 #[derive(Clone, Copy, Default)]
 struct FirstWrite(usize);
