@@ -152,12 +152,15 @@ impl FirstWrite {
     /// Has the processor fetch it, and does not wait for it. Only on `x86_64`.
     #[inline]
     fn fetch(self) {
+        let address = std::ptr::without_provenance(self.0);
         // SAFETY: this is a hint. Whatever the address is, nothing faults, and no value changes.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(self.0));
+            _mm_prefetch::<_MM_HINT_T0>(address);
         }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _: *const i8 = address;
     }
 }
 
