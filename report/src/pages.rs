@@ -30,17 +30,7 @@ pub(crate) struct Pages {
     pub(crate) threads: Vec<Executor>,
     pub(crate) work: Vec<Group>,
     pub(crate) limits: Vec<String>,
-    pub(crate) since: Vec<Since>,
     pub(crate) pages: Vec<Page>,
-}
-
-/// A column of the recommendations that code after a commit has changed.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Since {
-    /// The beginning of its name: records of other commits do not show the text.
-    pub(crate) commit: String,
-    pub(crate) text: String,
 }
 
 /// A sentence or a row that states a ratio of two times.

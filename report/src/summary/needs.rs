@@ -79,7 +79,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
          is the time of the call with JSON with a deadline that it does not reach over the time \
          without, in turns, with its 95 % interval.{turns} Memory is the proportional memory of one idle \
          instance among thousands.{ties}\n\n{leaky}{table}{}{}{}",
-        timed_with_deadline(content, limited),
+        timed_with_deadline(limited),
         candidates(content),
         of_runtimes(content)
     )
@@ -137,17 +137,13 @@ fn threads(matrix: &Matrix<'_>, executor: &Executor, work: &Work) -> Option<Stri
     Some(format!("{} ({})", units::median(&several), units::times(&ratio)))
 }
 
-/// The calls of a column that were timed with a deadline, and whether that has changed since;
-/// nothing where none was.
-fn timed_with_deadline(content: &Content<'_>, calls: BTreeSet<String>) -> String {
+/// The calls of a column that were timed with a deadline; nothing where none was.
+fn timed_with_deadline(calls: BTreeSet<String>) -> String {
     let calls = units::prose_list(&Vec::from_iter(calls));
     if calls.is_empty() {
         return calls;
     }
-    let commit = &content.matrix.book.header.tools.commit;
-    let since = content.pages.since.iter().filter(|since| commit.starts_with(&since.commit));
-    let since: String = since.map(|since| format!(" {}", since.text)).collect();
-    format!("The column \"With a deadline\" was timed with {calls}.{since}\n\n")
+    format!("The column \"With a deadline\" was timed with {calls}.\n\n")
 }
 
 /// The memory of an idle instance, from the largest number of live ones.
