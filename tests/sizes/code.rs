@@ -12,8 +12,8 @@ use touchstone_executor::Strategy;
 const STALE: f64 = 0.05;
 
 /// Folders that hold tests, or no code of the project.
-const TEST_FOLDERS: [&str; 8] =
-    ["tests", "benches", "examples", "loom", "model", "snapshots", "target", "node_modules"];
+const TEST_FOLDERS: [&str; 7] =
+    ["tests", "benches", "examples", "loom", "snapshots", "target", "node_modules"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -56,8 +56,6 @@ mod mapping;
 mod mappings;
 mod memory;
 mod method;
-#[cfg(test)]
-mod model;
 mod open_pages;
 mod padded;
 mod pagemap;
@@ -110,6 +108,7 @@ mod tests {
     mod grown_tests;
     mod kind_tests;
     mod mapping_tests;
+    mod model;
     mod region_tests;
     mod reset_tests;
     pub(super) mod test_support;

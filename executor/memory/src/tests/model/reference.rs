@@ -1,8 +1,8 @@
 //! The model: what each memory of a row must contain.
 
-use super::super::host_page;
 use super::world::{GROWTH, World};
 use super::writing::{Shared, Writing};
+use crate::host_page;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;

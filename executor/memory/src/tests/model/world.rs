@@ -1,7 +1,7 @@
 //! Properties that all memories of a row have in common.
 
-use super::super::{InitialContent, KEEP_RESIDENT, MemoryTemplate, ResetMethod, host_page};
 use crate::tests::test_support::kinds;
+use crate::{InitialContent, KEEP_RESIDENT, MemoryTemplate, ResetMethod, host_page};
 use proptest::prelude::*;
 use proptest::sample::select;
 

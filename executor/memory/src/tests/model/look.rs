@@ -1,10 +1,10 @@
 //! State of a memory as the kernel shows it, without touching it.
 
-use super::super::exclusive::Exclusive;
-use super::super::mappings::{FEW_RUNS, RUNS};
-use super::super::{ResetMethod, pagemap_scan_available};
 use super::world::World;
+use crate::exclusive::Exclusive;
+use crate::mappings::{FEW_RUNS, RUNS};
 use crate::tests::test_support::own_bytes;
+use crate::{ResetMethod, pagemap_scan_available};
 
 /// Mappings that a clean memory takes at most: the parts of its image and the gaps between
 /// them, what is closed, and two for each run of open pages.

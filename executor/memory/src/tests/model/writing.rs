@@ -1,6 +1,6 @@
 //! The writes of a call: the same to a memory and to the model of it.
 
-use super::super::host_page;
+use crate::host_page;
 use proptest::prelude::*;
 
 /// Bytes that one thread writes to before the other one's begin.

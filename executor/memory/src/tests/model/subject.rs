@@ -1,17 +1,17 @@
 //! The steps of the model, done to memories.
 
-use super::super::mappings::tests::Others;
-use super::super::{
-    Image, Memory, MemoryPool, MemoryTemplate, PooledMemory, ResetMethod, UsedOn, fault_log,
-    host_page, note_foreign_writes, writable,
-};
 use super::look;
 use super::reference::{Grown, Model, Reference, SLOTS, Transition, What, announced, pattern};
 use super::trap;
 use super::world::{GROWTH, World};
 use super::writing::Writing;
+use crate::mappings::tests::Others;
 use crate::padded::Padded;
 use crate::tests::test_support::{mappings, most_resident, swap_out};
+use crate::{
+    Image, Memory, MemoryPool, MemoryTemplate, PooledMemory, ResetMethod, UsedOn, fault_log,
+    host_page, note_foreign_writes, writable,
+};
 use proptest_state_machine::StateMachineTest;
 use std::fs::File;
 use std::io::Write;

@@ -34,7 +34,7 @@ mod machine {
         };
         assert_eq!(failed, 0);
         // Where a memory was tracked before.
-        super::super::super::reinstall_signal_handler().unwrap();
+        crate::reinstall_signal_handler().unwrap();
     }
 
     /// # Safety
