@@ -53,10 +53,8 @@ wasmedge: ## find libwasmedge, or fetch it into .toolchain (from the release or 
 .toolchain/wasmedge.toml:
 	@runtimes/wasmedge/library/prepare.sh
 
-# In release, so that tests and benches share one build of the runtimes; the
-# executor's own tests once more with overflow checks and debug assertions.
+# In release, so that tests and benches share one build of the runtimes.
 test: setup $(TOOLS) ## run all tests on every backend of FEATURES
-	$(CARGO) test --locked -p touchstone-executor -p touchstone-guest -p touchstone-memory
 	$(CARGO) test --release $(CRATES) --locked --features=$(FEATURES),systems
 
 # A package outside the workspace, with the versions of this one. Results are compared, not times, so
@@ -224,17 +222,17 @@ pictures: setup ## take pictures of the interactive page, image/page-*.png (need
 check: fmt lint doc ## check format, clippy and documentation
 
 # Miri runs the tests without mappings, protection or signals, and tries many orders of
-# threads for data that signal handlers read without a lock. The sanitizers do not touch the
-# fault handler. They skip three tests: two exhaust resources that the sanitizer needs, one
-# counts page faults. For ThreadSanitizer rustix uses libc, because the sanitizer does not see
-# direct system calls: a memory at the address of an unmapped one would look like the same
-# memory, used by two threads.
+# threads for data that signal handlers read without a lock. The sanitizers run debug builds, with
+# overflow checks and assertions, and do not touch the fault handler. They skip three tests: two
+# exhaust resources that the sanitizer needs, one counts page faults. For ThreadSanitizer rustix
+# uses libc, because the sanitizer does not see direct system calls: a memory at the address of an
+# unmapped one would look like the same memory, used by two threads.
 NIGHTLY   := $(CARGO) +nightly
 MIRI      := MIRIFLAGS="-Zmiri-disable-isolation" $(NIGHTLY) miri test --locked -p touchstone-executor -p touchstone-memory --lib
-SANITIZED  = --locked -p touchstone-executor -p touchstone-memory --target $$(rustc -vV | sed -n 's/^host: //p') -- \
+SANITIZED  = --locked -p touchstone-executor -p touchstone-guest -p touchstone-memory --target $$(rustc -vV | sed -n 's/^host: //p') -- \
 	--skip a_process_without_mappings --skip a_refusal_of_the_kernel --skip pages_written_with_their_clean
 
-sanitize: setup ## run the executor's tests under Miri and the sanitizers (nightly compiler; 15 minutes)
+sanitize: setup ## run the executor's tests under Miri and, with overflow checks, the sanitizers (nightly compiler; 15 minutes)
 	@$(NIGHTLY) miri --version >/dev/null 2>&1 && test -d "$$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" || { \
 	  echo "Miri or the library's sources are missing: rustup toolchain install nightly --component miri,rust-src"; exit 2; }
 	$(MIRI)

@@ -114,7 +114,8 @@ dry=false
 # Another commit begins anew.
 [ "$(head -n 1 "$steps" 2>/dev/null)" = "# $commit" ] || echo "# $commit" >"$steps"
 all
-step pictures make --no-print-directory pictures
+# With the features of the build, which would otherwise be made once more.
+step pictures make --no-print-directory pictures FEATURES=all,substrate,systems,chain
 step recomputed checks/recompute.py
 # Records of another commit would make the page speak for code that was not measured or checked.
 # Each check has a run of its own in its file; of others, the newest run counts.
