@@ -82,8 +82,8 @@ fn new_instances(content: &Content<'_>) -> String {
     };
     format!(
         "A new instance on a memory of Touchstone's, against the fastest new instance that the \
-         runtime itself offers, slots of its pool included: {pairs} calls on {} engines, one \
-         thread. Instances reset in place are not among them \
+         runtime itself offers, slots of its pool included: {pairs} calls of the matrix on {} \
+         engines, one thread. Instances reset in place are not among them \
          ([losses](BENCHMARK.md#recommendations)). {found}\n\n",
         both.len()
     )

@@ -10,10 +10,10 @@ use crate::matrix::{Executor, Matrix, Work};
 use crate::pages::{Need, Part};
 use crate::races::{self, CALL, Measured, ratio};
 use crate::rank::{Pick, fastest};
-use crate::units::{self, joined, median, page_size, prose_list};
+use crate::units::{self, joined, median, page_size, percent, prose_list};
 use std::collections::{BTreeMap, BTreeSet};
 use touchstone_executor::{Execution, Owner};
-use touchstone_record::compare::Verdict;
+use touchstone_record::compare::{MARGIN, Verdict};
 use touchstone_record::{Place, PointBook, Purpose};
 
 pub(super) fn section(content: &Content<'_>) -> String {
@@ -78,7 +78,7 @@ pub(super) fn section(content: &Content<'_>) -> String {
          call takes than alone: the number of threads over the throughput's ratio. \"With a deadline\" \
          is the time of the call with JSON with a deadline that it does not reach over the time \
          without, in turns, with its 95 % interval.{turns} Memory is the proportional memory of one idle \
-         instance among thousands.{ties}\n\n{leaky}{table}{}{}{}",
+         instance among thousands. –: not measured.{ties}\n\n{leaky}{table}{}{}{}",
         timed_with_deadline(limited),
         candidates(content),
         of_runtimes(content)
@@ -198,7 +198,10 @@ fn of_runtimes(content: &Content<'_>) -> String {
     }
     format!(
         "The runtime's own strategies are faster than Touchstone's picks here. \"Undecided\": the \
-         interval of the ratio, the runtime's time over the pick's, holds 1.\n\n{table}{lines}\n"
+         interval of the ratio, the runtime's time over the pick's, holds 1. Losses of less than {} are \
+         left out here. All pairs: {}\n\n{table}{lines}\n",
+        percent(MARGIN),
+        content.link_to_part(&Part::Pairs)
     )
 }
 
