@@ -11,7 +11,7 @@ use touchstone_record::{Book, Check, Executor, Finding, Header, Loaded, Outcome,
 const MARKS: [(Outcome, &str, &str, &str); 7] = [
     (Outcome::Failed, "✗", "failed", ""),
     (Outcome::Unproven, "?", "unproven", ": the check could not show that it would have noticed"),
-    (Outcome::HeldByEnding, "◐", "held only by ending the process", ""),
+    (Outcome::HeldByEnding, "◐", "held by ending the process", ""),
     (Outcome::Held, "✓", "held", ""),
     (Outcome::Exempt, "○", "cannot be seen by the rules of the language", ""),
     (Outcome::NotDriven, "·", "not driven by the harness", ""),

@@ -81,9 +81,9 @@ fn new_instances(content: &Content<'_>) -> String {
         _ => format!("{exceptions} are slower beyond both intervals:\n\n{}", slower.finish()),
     };
     format!(
-        "A new instance on a memory of Touchstone's, against the fastest new instance that the \
-         runtime itself offers, slots of its pool included: {pairs} calls of the matrix on {} \
-         engines, one thread. Instances reset in place are not among them \
+        "A new instance on a memory of Touchstone's, against the fastest that the runtime offers, \
+         slots of its pool included: {pairs} calls of the matrix on {} engines, one thread. \
+         Instances reset in place are not among them \
          ([losses](BENCHMARK.md#recommendations)). {found}\n\n",
         both.len()
     )

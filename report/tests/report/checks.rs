@@ -163,7 +163,7 @@ fn hostile_guests_and_survival_have_their_exceptions_on_top() {
          in, 1 failed",
         "| `endless_loop` | ✓ | ◐ | ✗ |",
         "- **failed**: `endless_loop` on `gamma` (`pooling`): does not end",
-        "- **held only by ending the process**: `endless_loop` on `beta` (`pooling`): ended after 2 s",
+        "- **held by ending the process**: `endless_loop` on `beta` (`pooling`): ended after 2 s",
         "- **held**: `endless_loop` on `alpha` (`pooling`): trap: deadline exceeded",
         "| SIGTERM | 99 | **1** | exit code 130 |",
     ] {
