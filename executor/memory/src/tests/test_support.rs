@@ -5,7 +5,7 @@ use super::ResetMethod;
 use super::pagemap;
 use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 
 /// Every kind that this machine can do.
 pub(crate) fn kinds(limit: usize) -> impl Iterator<Item = ResetMethod> {
@@ -40,7 +40,7 @@ pub(crate) fn most_resident(reset: ResetMethod, size: usize) -> usize {
 }
 
 /// Runs the test of this name once more, as the only one of a process: `None`
-/// there, and how that process ended here.
+/// there, and how that process ended here. Panics if no test has this name.
 pub(crate) fn alone(name: &str) -> Option<(ExitStatus, String)> {
     const ASKED: &str = "TOUCHSTONE_TEST_ALONE";
     if std::env::var_os(ASKED).is_some() {
@@ -49,9 +49,10 @@ pub(crate) fn alone(name: &str) -> Option<(ExitStatus, String)> {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", name])
         .env(ASKED, "1")
-        .stdout(Stdio::null())
         .output()
         .unwrap();
+    let is_known = String::from_utf8_lossy(&output.stdout).contains("running 1 test");
+    assert!(is_known, "no test is named {name}");
     Some((output.status, String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 

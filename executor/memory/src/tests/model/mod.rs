@@ -62,7 +62,7 @@ const FAILED: [(u64, u64); 1] = [(2613, 4957)];
 #[test]
 #[cfg_attr(miri, ignore = "needs processes and signals")]
 fn a_used_memory_becomes_a_new_one() {
-    if passes("model::a_used_memory_becomes_a_new_one") {
+    if passes("tests::model::a_used_memory_becomes_a_new_one") {
         return;
     }
     trap::catch();
