@@ -208,7 +208,7 @@ publish: setup $(NEEDED) .toolchain/redis.toml ## measure and check everything a
 	$(CARGO) build --locked --release --features=$(FEATURES),systems,chain
 	$(CARGO) build --locked --release -p touchstone-checks --features=all
 	benches/layouts.sh --locked --release --features=$(FEATURES)$(comma)systems$(comma)chain
-	benches/publish.sh
+	FEATURES=$(FEATURES),systems,chain benches/publish.sh
 
 guests: setup ## rebuild the guests byte for byte
 	test-runtime/build.sh
@@ -223,13 +223,14 @@ check: fmt lint doc ## check format, clippy and documentation
 
 # Miri runs the tests without mappings, protection or signals, and tries many orders of
 # threads for data that signal handlers read without a lock. The sanitizers run debug builds, with
-# overflow checks and assertions, and do not touch the fault handler. They skip three tests: two
-# exhaust resources that the sanitizer needs, one counts page faults. For ThreadSanitizer rustix
-# uses libc, because the sanitizer does not see direct system calls: a memory at the address of an
-# unmapped one would look like the same memory, used by two threads.
+# overflow checks and assertions, and do not touch the fault handler. They leave out doctests, which
+# rustdoc links without them, and three tests: two exhaust resources that the sanitizer needs, one
+# counts page faults. For ThreadSanitizer rustix uses libc, because the sanitizer does not see
+# direct system calls: a memory at the address of an unmapped one would look like the same memory,
+# used by two threads.
 NIGHTLY   := $(CARGO) +nightly
 MIRI      := MIRIFLAGS="-Zmiri-disable-isolation" $(NIGHTLY) miri test --locked -p touchstone-executor -p touchstone-memory --lib
-SANITIZED  = --locked -p touchstone-executor -p touchstone-guest -p touchstone-memory --target $$(rustc -vV | sed -n 's/^host: //p') -- \
+SANITIZED  = --locked --tests -p touchstone-executor -p touchstone-guest -p touchstone-memory --target $$(rustc -vV | sed -n 's/^host: //p') -- \
 	--skip a_process_without_mappings --skip a_refusal_of_the_kernel --skip pages_written_with_their_clean
 
 sanitize: setup ## run the executor's tests under Miri and, with overflow checks, the sanitizers (nightly compiler; 15 minutes)

@@ -114,8 +114,7 @@ dry=false
 # Another commit begins anew.
 [ "$(head -n 1 "$steps" 2>/dev/null)" = "# $commit" ] || echo "# $commit" >"$steps"
 all
-# With the features of the build, which would otherwise be made once more.
-step pictures make --no-print-directory pictures FEATURES=all,substrate,systems,chain
+step pictures make --no-print-directory pictures
 step recomputed checks/recompute.py
 # Records of another commit would make the page speak for code that was not measured or checked.
 # Each check has a run of its own in its file; of others, the newest run counts.
