@@ -142,7 +142,7 @@ fn exceptions(checked: &Checked<'_>) -> String {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        parts.push(format!("{attacks} held only by ending the process: {shown}{more}"));
+        parts.push(format!("{attacks} held by ending the process: {shown}{more}"));
     }
     if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }
 }

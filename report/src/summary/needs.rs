@@ -198,8 +198,8 @@ fn of_runtimes(content: &Content<'_>) -> String {
     }
     format!(
         "The runtime's own strategies are faster than Touchstone's picks here. \"Undecided\": the \
-         interval of the ratio, the runtime's time over the pick's, holds 1. Losses of less than {} are \
-         left out here. All pairs: {}\n\n{table}{lines}\n",
+         interval of the ratio, the runtime's time over the pick's, holds 1. Calls that write pages \
+         are listed where the whole interval lies beyond {}. All pairs: {}\n\n{table}{lines}\n",
         percent(MARGIN),
         content.link_to_part(&Part::Pairs)
     )
