@@ -20,7 +20,7 @@ pub fn parameters(params: &[ValueType], texts: &[String]) -> Result<Vec<u8>> {
     let mut input = Vec::new();
     for (index, (ty, text)) in params.iter().zip(texts).enumerate() {
         let read = value(*ty, text).with_context(|| format!("parameter {} is {ty}", index + 1))?;
-        read.append_le_bytes(&mut input);
+        input.extend_from_slice(&read.to_le_bytes()[..ty.size()]);
     }
     Ok(input)
 }

@@ -5,8 +5,17 @@ use crate::{
     Abi, CallOptions, Error, ExportId, HostValues, Instance, Module, Outcome, Result, Signature,
     Trap, Value,
 };
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
+use std::cell::Cell;
 use std::marker::PhantomData;
+
+thread_local! {
+    /// For the results of a call. Calls within it have one of their own.
+    static OUTPUT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Parameters or results. Few take no allocation.
+pub(crate) type Values = SmallVec<[Value; 4]>;
 
 /// An exported function that is called with values, in the convention [`Abi::Plain`].
 ///
@@ -55,7 +64,9 @@ impl Export {
         instance: &mut dyn Instance,
         params: &[Value],
     ) -> Result<Result<Vec<Value>, Trap>> {
-        self.run(params, |input, output| instance.call(self.id, input, output))
+        self.check(params)?;
+        let ended = self.run(params, |input, output| instance.call(self.id, input, output))?;
+        Ok(ended.map(SmallVec::into_vec))
     }
 
     /// The same with options of this call. The errors are those of [`call`](Self::call) and of
@@ -66,10 +77,14 @@ impl Export {
         params: &[Value],
         options: CallOptions<'_>,
     ) -> Result<Result<Vec<Value>, Trap>> {
-        self.run(params, |input, output| instance.call_with(self.id, input, output, options))
+        self.check(params)?;
+        let call =
+            |input: &[u8], output: &mut _| instance.call_with(self.id, input, output, options);
+        Ok(self.run(params, call)?.map(SmallVec::into_vec))
     }
 
-    fn input(&self, params: &[Value]) -> Result<SmallVec<[u8; 64]>> {
+    /// Fails unless the parameters have the export's types.
+    fn check(&self, params: &[Value]) -> Result<()> {
         if !self.signature.takes(params) {
             let given: Vec<String> = params.iter().map(|value| value.ty().to_string()).collect();
             return Err(Error::WrongArguments(format!(
@@ -79,35 +94,43 @@ impl Export {
                 given.join(", ")
             )));
         }
-        let mut input = SmallVec::new();
-        for value in params {
-            if value.is_opaque() {
-                return Err(Error::WrongArguments(format!("a {} can only be null", value.ty())));
-            }
-            let mut bytes = Vec::with_capacity(value.ty().size());
-            value.append_le_bytes(&mut bytes);
-            input.extend_from_slice(&bytes);
+        match params.iter().find(|value| value.is_opaque()) {
+            Some(value) => Err(Error::WrongArguments(format!("a {} can only be null", value.ty()))),
+            None => Ok(()),
         }
-        Ok(input)
     }
 
+    /// Calls with parameters that have the export's types.
     fn run(
         &self,
         params: &[Value],
         call: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<Outcome>,
-    ) -> Result<Result<Vec<Value>, Trap>> {
-        let mut output = Vec::new();
-        if let Outcome::Trapped(trap) = call(&self.input(params)?, &mut output)? {
-            return Ok(Err(trap));
+    ) -> Result<Result<Values, Trap>> {
+        let mut input: SmallVec<[u8; 64]> = SmallVec::new();
+        for value in params {
+            input.extend_from_slice(&value.to_le_bytes()[..value.ty().size()]);
         }
-        let mut rest = &output[..];
-        let mut take = |ty: &crate::ValueType| {
-            let (bytes, tail) = rest.split_at_checked(ty.size())?;
+        let mut output = OUTPUT.try_with(Cell::take).unwrap_or_default();
+        let ended = call(&input, &mut output);
+        let values = self.results(&output);
+        // A thread that ends may have none any more.
+        let _ = OUTPUT.try_with(|cell| cell.set(output));
+        match ended? {
+            Outcome::Returned => Ok(Ok(values?)),
+            Outcome::Trapped(trap) => Ok(Err(trap)),
+        }
+    }
+
+    fn results(&self, output: &[u8]) -> Result<Values> {
+        let types = &self.signature.results;
+        let (mut rest, mut values) = (output, smallvec![Value::I32(0); types.len()]);
+        for (value, ty) in values.iter_mut().zip(types) {
+            let (bytes, tail) = rest.split_at_checked(ty.size()).unwrap_or_default();
+            let other = || Error::Misuse("an output that is not of the export's type");
+            *value = Value::from_le_bytes(*ty, bytes).ok_or_else(other)?;
             rest = tail;
-            Value::from_le_bytes(*ty, bytes)
-        };
-        let values: Option<Vec<Value>> = self.signature.results.iter().map(&mut take).collect();
-        values.map(Ok).ok_or(Error::Misuse("an output that is not of the export's type"))
+        }
+        Ok(values)
     }
 }
 
@@ -149,8 +172,7 @@ impl<P: HostValues, R: HostValues> TypedExport<P, R> {
     /// Makes a call on a clean instance. The inner error is the guest's trap. The errors are those
     /// of [`Instance::call`].
     pub fn call(&self, instance: &mut dyn Instance, params: P) -> Result<Result<R, Trap>> {
-        let params = self.values(params);
-        Self::typed(self.export.call(instance, &params)?)
+        self.run(params, |input, output| instance.call(self.export.id, input, output))
     }
 
     /// The same with options of this call. The errors are those of [`Instance::call_with`].
@@ -160,19 +182,19 @@ impl<P: HostValues, R: HostValues> TypedExport<P, R> {
         params: P,
         options: CallOptions<'_>,
     ) -> Result<Result<R, Trap>> {
-        let params = self.values(params);
-        Self::typed(self.export.call_with(instance, &params, options)?)
+        let id = self.export.id;
+        self.run(params, |input, output| instance.call_with(id, input, output, options))
     }
 
-    fn values(&self, params: P) -> SmallVec<[Value; 4]> {
-        let zeros = self.export.signature.params.iter().map(|ty| Value::zero(*ty));
-        let mut values: SmallVec<[Value; 4]> = zeros.collect();
+    fn run(
+        &self,
+        params: P,
+        call: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<Outcome>,
+    ) -> Result<Result<R, Trap>> {
+        let mut values: Values = smallvec![Value::I32(0); self.export.signature.params.len()];
         params.give(&mut values);
-        values
-    }
-
-    fn typed(ended: Result<Vec<Value>, Trap>) -> Result<Result<R, Trap>> {
-        match ended {
+        debug_assert!(self.export.signature.takes(&values), "`HostValues` gives its own types");
+        match self.export.run(&values, call)? {
             Ok(results) => R::take(&results).map(Ok).ok_or(Error::FOREIGN_HANDLE),
             Err(trap) => Ok(Err(trap)),
         }

@@ -113,12 +113,14 @@ impl Value {
     }
 
     /// `true` for a reference that is not null, which no host can pass.
+    #[inline]
     pub const fn is_opaque(self) -> bool {
         matches!(self, Self::FuncRef(Reference::Opaque) | Self::ExternRef(Reference::Opaque))
     }
 
     /// Reads a value from little-endian bytes of exactly the type's size. `None` for another size,
     /// and for a reference that is neither 0 nor 1.
+    #[inline]
     pub fn from_le_bytes(ty: ValueType, bytes: &[u8]) -> Option<Self> {
         Some(match ty {
             ValueType::I32 => Self::I32(i32::from_le_bytes(bytes.try_into().ok()?)),
@@ -131,16 +133,18 @@ impl Value {
         })
     }
 
-    /// Appends the value's little-endian bytes.
-    pub fn append_le_bytes(self, output: &mut Vec<u8>) {
-        match self {
-            Self::I32(value) => output.extend(value.to_le_bytes()),
-            Self::I64(value) => output.extend(value.to_le_bytes()),
-            Self::F32(bits) => output.extend(bits.to_le_bytes()),
-            Self::F64(bits) => output.extend(bits.to_le_bytes()),
-            Self::V128(bits) => output.extend(bits.to_le_bytes()),
-            Self::FuncRef(reference) | Self::ExternRef(reference) => output.push(reference as u8),
-        }
+    /// Its little-endian bytes, of which the first [`ValueType::size`] are the value's.
+    #[inline]
+    pub const fn to_le_bytes(self) -> [u8; 16] {
+        let bits = match self {
+            Self::I32(value) => value.cast_unsigned() as u128,
+            Self::I64(value) => value.cast_unsigned() as u128,
+            Self::F32(bits) => bits as u128,
+            Self::F64(bits) => bits as u128,
+            Self::V128(bits) => bits,
+            Self::FuncRef(reference) | Self::ExternRef(reference) => reference as u128,
+        };
+        bits.to_le_bytes()
     }
 }
 

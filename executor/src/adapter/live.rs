@@ -8,7 +8,9 @@ use crate::heap::HeapError;
 use crate::host::HostState;
 use crate::memory::Rights;
 use crate::outcome::{Claim, HostPanic, Outcome, Trap, TrapKind};
+use crate::typed::Values;
 use crate::{Signature, Value, wapc};
+use smallvec::smallvec;
 
 /// The operations of a live instance that [`invoke`] needs; each backend implements them.
 pub trait Live {
@@ -88,10 +90,7 @@ pub trait Live {
 
 /// Runs one of these exports by its convention, with the options of this call if it has any.
 /// `output` is cleared first.
-///
-/// # Errors
-///
-/// When the host side fails, the handle is of another module, or a limit cannot be enforced.
+/// Fails when the host side fails, the handle is of another module, or a limit cannot be enforced.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it only forwards, in each call of a guest")]
 pub fn invoke<L: Live>(
@@ -256,12 +255,12 @@ fn plain<L: Live>(
         )));
     }
     let mut rest = input;
-    let mut params = Vec::with_capacity(signature.params.len());
-    for ty in &signature.params {
+    let mut params: Values = smallvec![Value::I32(0); signature.params.len()];
+    for (param, ty) in params.iter_mut().zip(&signature.params) {
         let (bytes, tail) = rest.split_at(ty.size());
         rest = tail;
         match Value::from_le_bytes(*ty, bytes).filter(|value| !value.is_opaque()) {
-            Some(value) => params.push(value),
+            Some(value) => *param = value,
             None => {
                 return Err(Error::WrongArguments(format!("a {ty} can only be null, the byte 0")));
             }
@@ -343,15 +342,14 @@ fn values<L: Live>(
     params: &[Value],
     output: &mut Vec<u8>,
 ) -> Result<Result<(), Trap>> {
-    // Most have no result, and go without an allocation.
-    if signature.results.is_empty() {
-        return live.call_plain(index, params, &mut []);
+    let mut results: Values = smallvec![Value::I32(0); signature.results.len()];
+    for (result, ty) in results.iter_mut().zip(&signature.results) {
+        *result = Value::zero(*ty);
     }
-    let mut results: Vec<_> = signature.results.iter().map(|ty| Value::zero(*ty)).collect();
     let ended = live.call_plain(index, params, &mut results)?;
     if ended.is_ok() {
         for value in results {
-            value.append_le_bytes(output);
+            output.extend_from_slice(&value.to_le_bytes()[..value.ty().size()]);
         }
     }
     Ok(ended)

@@ -67,11 +67,7 @@ impl<'a> HostCall<'a> {
         self.memory_and_host().0
     }
 
-    /// Bytes of the guest's memory.
-    ///
-    /// # Errors
-    ///
-    /// A trap if they do not lie in the memory.
+    /// Bytes of the guest's memory. Fails with a trap if they do not lie in it.
     ///
     /// # Examples
     ///
@@ -176,11 +172,8 @@ impl<'a> HostCall<'a> {
         (host.states.get(state), memory)
     }
 
-    /// The context of the host's call: the value that it passed in [`CallOptions`].
-    ///
-    /// # Errors
-    ///
-    /// A trap if the call has no context, or one of another type. A start function has none.
+    /// The context of the host's call: the value that it passed in [`CallOptions`]. Fails with a
+    /// trap if the call has no context, or one of another type. A start function has none.
     ///
     /// [`CallOptions`]: crate::CallOptions
     pub fn context<T: 'static>(&mut self) -> Result<&mut T, Trap> {

@@ -1,6 +1,6 @@
 //! An empty call on a new instance each, in turns with the least that Wasmtime takes for it: an
-//! instance of the same module without data, on a memory that nobody makes clean. As in the
-//! adapter, eight instances follow each other in one store.
+//! instance of the same module without data, on a memory that nobody makes clean, and a call
+//! without a check of types. As in the adapter, eight instances follow each other in one store.
 //!
 //! ```sh
 //! cargo run --release -p touchstone-wasmtime --example new_instance
@@ -14,9 +14,10 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Config, Imports, InstanceFrom, MemoryFrom, Strategy, TypedExport};
+use touchstone_executor::{Abi, Config, Imports, InstanceFrom, MemoryFrom, Strategy};
 use wasmtime::{
-    Engine, InstancePre, LinearMemory, Linker, MemoryCreator, MemoryType, Module, Store,
+    Engine, Extern, InstancePre, LinearMemory, Linker, MemoryCreator, MemoryType, Module, Store,
+    ValRaw,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -107,10 +108,11 @@ fn floor(guest: &GuestModule) -> Result<InstancePre<()>> {
 
 fn main() -> Result<()> {
     let bytes = std::fs::read(GUEST)?;
-    let heap = HeapPages { extra: 32, growth: Growth::Fixed };
+    let heap = HeapPages { extra: 2048, growth: Growth::Fixed };
     let guest = GuestModule::new("test-runtime", &bytes, heap)?;
     let base = guest.info().heap_base.ok_or("no heap base")?.cast_signed();
     let pre = floor(&guest)?;
+    let export = pre.module().get_export_index(EXPORT).ok_or("no such export")?;
     let engines = touchstone_wasmtime::engines();
     let engine = engines.iter().find(|engine| engine.id() == "wasmtime").ok_or("no engine")?;
     for strategy in [
@@ -120,11 +122,12 @@ fn main() -> Result<()> {
         let config = Config { imports: Imports::Trap, ..Config::default() };
         let artifact = engine.compile(&guest, strategy, &config)?;
         let module = engine.load(&guest, &artifact, strategy, &config)?;
-        let run = TypedExport::<(i32, i32), i64>::of(&guest, &*module, EXPORT)?;
-        let mut instance = module.new_instance()?;
+        let run = module.export(EXPORT, Abi::Substrate)?;
+        let (mut instance, mut output) = (module.new_instance()?, Vec::new());
         let own = || {
             for _ in 0..CALLS {
-                run.call(&mut *instance, (base, 0)).expect("it is clean").expect("it returns");
+                let ended = instance.call(run, &[], &mut output).expect("it is clean");
+                assert!(ended.trap().is_none());
             }
         };
         let raw = || {
@@ -132,8 +135,14 @@ fn main() -> Result<()> {
                 let mut store = Store::new(pre.module().engine(), ());
                 for _ in 0..TENANTS {
                     let instance = pre.instantiate(&mut store).expect("an instance");
-                    let run = instance.get_typed_func::<(i32, i32), i64>(&mut store, EXPORT);
-                    run.expect("the export").call(&mut store, (base, 0)).expect("it returns");
+                    let found = instance.get_module_export(&mut store, &export);
+                    let run = found.and_then(Extern::into_func).expect("a function");
+                    let mut values = [ValRaw::i32(base), ValRaw::i32(0)];
+                    // SAFETY: the export has the type of Substrate's convention, or the contract
+                    // would not have found it: the array holds the parameters and has room for the
+                    // result.
+                    unsafe { run.call_unchecked(&mut store, &raw mut values[..]) }
+                        .expect("it returns");
                 }
             }
         };

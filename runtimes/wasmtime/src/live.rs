@@ -257,7 +257,7 @@ impl Live for Running {
             });
             return self.ended(ended);
         }
-        if shape == Shape::Numbers {
+        if matches!(shape, Shape::Numbers | Shape::Substrate) {
             return self.call_numbers(function, index, params, results);
         }
         let params: Vec<Val> = params.iter().map(|value| to_wasmtime(*value)).collect();

@@ -80,15 +80,14 @@ impl Shape {
         let Some(ExternType::Func(ty)) = module.get_export(name) else { return Self::Other };
         let params: Vec<_> = ty.params().collect();
         let results: Vec<_> = ty.results().collect();
+        let are_known =
+            known.is_some_and(|known| are(&params, &known.params) && are(&results, &known.results));
         match (&params[..], &results[..]) {
-            ([ValType::I32, ValType::I32], [ValType::I64]) => Self::Substrate,
+            ([ValType::I32, ValType::I32], [ValType::I64]) if known.is_none() || are_known => {
+                Self::Substrate
+            }
             ([], []) => Self::Nothing,
-            (params, results)
-                if params.len().max(results.len()) <= Self::MOST
-                    && known.is_some_and(|known| {
-                        are(params, &known.params) && are(results, &known.results)
-                    }) =>
-            {
+            (params, results) if are_known && params.len().max(results.len()) <= Self::MOST => {
                 Self::Numbers
             }
             _ => Self::Other,

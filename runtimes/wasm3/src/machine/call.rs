@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::host::{bits, bytes, grow, value};
+use smallvec::{SmallVec, smallvec};
 use std::ffi::c_void;
 use touchstone_executor::adapter::{EnforcedLimits, HostState, Live};
 use touchstone_executor::{Error, Result, Trap, Value, ValueType};
@@ -72,10 +73,11 @@ impl Live for Machine {
             // SAFETY: nothing in, nothing out.
             return unsafe { self.run(function, &mut [], &mut []) };
         }
-        let inputs: Vec<u64> = params.iter().map(|value| bits(*value)).collect();
-        let mut outputs = vec![0_u64; results.len()];
-        let mut arguments: Vec<_> = inputs.iter().map(|slot| (&raw const *slot).cast()).collect();
-        let mut places: Vec<_> =
+        let inputs: SmallVec<[u64; 4]> = params.iter().map(|value| bits(*value)).collect();
+        let mut outputs: SmallVec<[u64; 4]> = smallvec![0; results.len()];
+        let mut arguments: SmallVec<[_; 4]> =
+            inputs.iter().map(|slot| (&raw const *slot).cast()).collect();
+        let mut places: SmallVec<[_; 4]> =
             outputs.iter_mut().map(|slot| (&raw mut *slot).cast_const().cast()).collect();
         // SAFETY: every slot has 8 bytes, enough for a number or a reference; Wasm3 compares their
         // number with the function's type.

@@ -21,10 +21,7 @@ pub(crate) fn margin(nesting: u32) -> usize {
 }
 
 /// The address below which Wasm3 has to stop a guest that is called from here.
-///
-/// # Errors
-///
-/// If less than the margin is left: Wasm3 checks the stack only at calls between functions.
+/// Fails if less than the margin is left: Wasm3 checks the stack only at calls between functions.
 pub(super) fn check(margin: usize) -> Result<*mut c_void, String> {
     let here = 0_u8;
     let here = (&raw const here) as usize;
