@@ -150,13 +150,12 @@ pub enum Error {
         trap: Trap,
     },
     /// A system call failed.
-    #[error("{action}: {source}")]
+    #[error("{action}: {cause}")]
     System {
         /// The failed action.
         action: &'static str,
-        /// The system's error.
-        #[source]
-        source: std::io::Error,
+        /// The system's error, which the message has.
+        cause: std::io::Error,
     },
 }
 
@@ -202,7 +201,7 @@ impl Error {
 
     /// A closure for `map_err` that wraps a system error.
     pub fn system<E: Into<std::io::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
-        move |error| Self::System { action, source: error.into() }
+        move |error| Self::System { action, cause: error.into() }
     }
 }
 
@@ -214,7 +213,7 @@ impl From<crate::memory::Error> for Error {
                 Self::Instantiation { trap: TrapKind::MemoryOutOfBounds.into() }
             }
             Memory::Misuse(reason) => Self::Misuse(reason),
-            Memory::System { action, source } => Self::System { action, source },
+            Memory::System { action, cause } => Self::System { action, cause },
             // `Unsuitable`, and variants of later versions.
             other => Self::unhostable(other.to_string()),
         }

@@ -60,8 +60,8 @@ impl Scratch {
         // The system's own message has the folder's random name.
         made.map_err(|error| {
             let words = format!("{}; {}", error.kind(), remedy(parent));
-            let source = io::Error::new(error.kind(), words);
-            Error::System { action: "cannot make a temporary folder", source }
+            let cause = io::Error::new(error.kind(), words);
+            Error::System { action: "cannot make a temporary folder", cause }
         })
     }
 

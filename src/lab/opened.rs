@@ -203,11 +203,7 @@ impl From<anyhow::Error> for Refused {
     /// The refusal that the error is, what an engine does not support, or a failure.
     fn from(error: anyhow::Error) -> Self {
         error.downcast().unwrap_or_else(|error: anyhow::Error| {
-            // Errors of the contract say their cause themselves.
-            let text = error.chain().map(ToString::to_string).reduce(|text, cause| {
-                if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
-            });
-            Self::of(error.downcast_ref().and_then(unsupported), &text.unwrap_or_default())
+            Self::of(error.downcast_ref().and_then(unsupported), &format!("{error:#}"))
         })
     }
 }
@@ -275,8 +271,8 @@ mod tests {
         let refused = Refused::from(anyhow::Error::new(Error::FOREIGN_HANDLE).context("the node"));
         let reason = format!("the node: {}", Error::FOREIGN_HANDLE);
         assert_eq!((refused.status, refused.reason), (Status::Failed, reason));
-        let source = std::io::Error::from_raw_os_error(12);
-        let error = Error::System { action: "map", source };
+        let cause = std::io::Error::from_raw_os_error(12);
+        let error = Error::System { action: "map", cause };
         let refused = Refused::from(anyhow::Error::new(error).context("the node"));
         assert_eq!(refused.reason.matches("os error 12").count(), 1, "{}", refused.reason);
     }

@@ -5,12 +5,9 @@ use wasm_encoder::{ComponentBuilder, ComponentExportKind};
 use wasmparser::{Parser, Payload};
 
 /// A component that exports what `user` does. Each import of `user` is the export of that name of
-/// `provider`, which has an instance of its own inside.
-///
-/// # Errors
-///
-/// When the provider lacks an import of the user, or either is no component. Whether the types
-/// agree is found out when the result is validated.
+/// `provider`, which has an instance of its own inside. Fails when the provider lacks an import of
+/// the user, or either is no component. Whether the types agree is found out when the result is
+/// validated.
 pub fn composed(user: &[u8], provider: &[u8]) -> Result<Vec<u8>> {
     let (user_side, provider_side) = (Outside::of(user)?, Outside::of(provider)?);
     if let Some((name, _)) = user_side.imports.iter().find(|(name, _)| !provider_side.exports(name))

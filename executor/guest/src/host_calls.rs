@@ -178,10 +178,7 @@ impl GuestModule {
     /// The module [`resettable`](Self::resettable) with two more imports, [`HOST_SIZE`] and
     /// [`HOST_GROW`] of [`HOST_SIZED`], which come after all others and are called for
     /// `memory.size` and `memory.grow`. Exports keep their order.
-    ///
-    /// # Errors
-    ///
-    /// When the guest is a component, or imports something under those names itself.
+    /// Fails when the guest is a component, or imports something under those names itself.
     pub fn with_host_sized_memory(&self) -> Result<Vec<u8>> {
         debug_assert!(HOST_SIZED.starts_with(ADDED));
         if self.info().component.is_some() {

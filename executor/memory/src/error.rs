@@ -24,19 +24,18 @@ pub enum Error {
     #[error("misuse of a memory: {0}")]
     Misuse(&'static str),
     /// A system call failed.
-    #[error("{action}: {source}")]
+    #[error("{action}: {cause}")]
     System {
         /// The failed action.
         action: &'static str,
-        /// The system's error.
-        #[source]
-        source: std::io::Error,
+        /// The system's error, which the message has.
+        cause: std::io::Error,
     },
 }
 
 impl Error {
     /// A closure for `map_err` that wraps a system error.
     pub(crate) fn system<E: Into<std::io::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
-        move |error| Self::System { action, source: error.into() }
+        move |error| Self::System { action, cause: error.into() }
     }
 }

@@ -28,10 +28,7 @@ use std::sync::Arc;
 use touchstone_guest::imports::STORAGE;
 
 /// Keys and values, sorted by key. All instances of a module use the same one, on any thread.
-///
-/// # Errors
-///
-/// When the state cannot be read, or cannot be written. An error is a trap of the guest.
+/// Fails when the state cannot be read, or cannot be written. An error is a trap of the guest.
 pub trait Storage: Send + Sync {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;

@@ -14,10 +14,7 @@ pub fn just_in_time() -> Box<dyn MeasuredEngine> {
 }
 
 /// Calls compiled code that traps, on several threads, with or without the guardian.
-///
-/// # Errors
-///
-/// If WasmEdge cannot be set up, or a call does not end in the trap.
+/// Fails if WasmEdge cannot be set up, or a call does not end in the trap.
 pub fn trap_on_threads(
     wasm: &[u8],
     threads: usize,

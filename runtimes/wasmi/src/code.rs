@@ -43,10 +43,7 @@ struct Taken {
 
 impl Codes {
     /// Translates the guest once. At most `keep` codes are kept without instances.
-    ///
-    /// # Errors
-    ///
-    /// When the module cannot be rewritten or wasmi refuses it.
+    /// Fails when the module cannot be rewritten or wasmi refuses it.
     pub(crate) fn new(
         id: &'static str,
         config: &wasmi::Config,
@@ -61,10 +58,7 @@ impl Codes {
 
     /// The code of this thread: that of its other instances, else one without instances, else a new
     /// one.
-    ///
-    /// # Errors
-    ///
-    /// As for [`new`](Self::new).
+    /// Fails as for [`new`](Self::new).
     pub(crate) fn take(self: &Arc<Self>) -> Result<SharedCode> {
         let thread = Some(std::thread::current().id());
         let known = {

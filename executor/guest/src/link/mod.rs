@@ -45,8 +45,7 @@ const LONGEST_CHAIN: usize = 100;
 /// Only the main module's exports remain. Segments are placed in the order of the libraries, the
 /// main module's last; after all of them, start functions run in the same order.
 ///
-/// # Errors
-///
+/// Fails with
 /// * [`LinkError::Library`] where a library is no valid core module, needs a dynamic linker, or
 ///   imports host functions that would use another memory than its own.
 /// * [`LinkError::Import`] for an import without an answer.

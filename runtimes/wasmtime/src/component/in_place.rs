@@ -132,10 +132,7 @@ impl InPlace {
 
     /// Makes the instance clean. `false` where that cannot be done: a table has grown,
     /// handles are left or there were too many. It must then not be used.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses to reset a memory; the instance must then not be used.
+    /// Fails when the kernel refuses to reset a memory; the instance must then not be used.
     #[inline]
     pub(super) fn reset(&mut self, store: &mut Store<StoreData>) -> Result<bool> {
         let handles = match self.limit {
@@ -180,10 +177,7 @@ impl InPlace {
     }
 
     /// Lets go of what the memories of a clean instance keep resident.
-    ///
-    /// # Errors
-    ///
-    /// When the kernel refuses; the instance must then not be used.
+    /// Fails when the kernel refuses; the instance must then not be used.
     pub(super) fn trim(&mut self) -> Result<()> {
         Ok(self.memories.iter_mut().try_for_each(Restored::trim)?)
     }

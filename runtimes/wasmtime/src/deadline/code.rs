@@ -54,10 +54,7 @@ pub(crate) fn is_stopped_by_signal(
 }
 
 /// The module with the function, and with the calls.
-///
-/// # Errors
-///
-/// When the module cannot be read.
+/// Fails when the module cannot be read.
 pub(crate) fn stoppable(wasm: &[u8], info: &ModuleInfo) -> Result<Cow<'static, [u8]>, Error> {
     debug_assert!(HOST.starts_with(ADDED));
     let mut patch = Patch::of(wasm)?;

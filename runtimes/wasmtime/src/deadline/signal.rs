@@ -17,10 +17,7 @@ type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once in a process.
-///
-/// # Errors
-///
-/// When the system refuses.
+/// Fails when the system refuses.
 pub(super) fn install() -> io::Result<()> {
     static INSTALLED: Mutex<bool> = Mutex::new(false);
     let mut installed = lock(&INSTALLED);
