@@ -113,10 +113,7 @@ pub struct Written {
 ///
 /// Each file is replaced in one step, and none before all of them lie on the
 /// disk: if a folder cannot be written, the old report stays whole.
-///
-/// # Errors
-///
-/// When there is no run that can be read, when the page has only one of its two
+/// Fails when there is no run that can be read, when the page has only one of its two
 /// markers, or when a file cannot be written. [`gate::Closed`] when rules of publication
 /// are broken and no draft is wanted.
 pub fn write(options: &Options) -> Result<Written> {
@@ -140,10 +137,7 @@ pub fn write(options: &Options) -> Result<Written> {
 
 /// Makes the report in memory and names the files on disk that differ from it: changed by
 /// hand or missing.
-///
-/// # Errors
-///
-/// As [`write()`], except that nothing is written.
+/// Fails as [`write()`], except that nothing is written.
 pub fn check(options: &Options) -> Result<Written> {
     let (files, mut report) = plan(options)?;
     report.files.clear();

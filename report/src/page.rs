@@ -13,15 +13,12 @@ pub(super) fn generated(body: &str) -> String {
         .iter()
         .fold(body.to_owned(), |body, marker| body.replace(marker, &marker.replace('<', "&lt;")));
     format!(
-        "{BEGIN}\n<!-- Made by: make report\n     Edits up to the END marker are lost. -->\n\n{body}{END}\n"
+        "{BEGIN}\n<!-- Made by: touchstone report\n     Edits up to the END marker are lost. -->\n\n{body}{END}\n"
     )
 }
 
 /// Puts the generated part into a page; what stands outside the markers stays.
-///
-/// # Errors
-///
-/// When only one of the markers is there, because the part to replace is unknown.
+/// Fails when only one of the markers is there, because the part to replace is unknown.
 pub(super) fn place(existing: Option<&str>, generated: &str) -> Result<String> {
     let Some(existing) = existing.filter(|text| !text.trim().is_empty()) else {
         return Ok(generated.to_owned());

@@ -166,12 +166,15 @@ impl From<String> for Part {
     }
 }
 
+/// The file of the only page.
+const UNDIVIDED: &str = "details";
+
 impl Pages {
     /// One page with every part and every table.
     fn undivided(tables: &Tables, experiments: &[Experiment]) -> Self {
         let experiments = experiments.iter().map(|own| Part::Experiment(own.name.clone()));
         let page = Page {
-            file: "details".to_owned(),
+            file: UNDIVIDED.to_owned(),
             title: "Details".to_owned(),
             answers: "Everything that the records hold.".to_owned(),
             parts: Part::iter().chain(Check::iter().map(Part::Check)).chain(experiments).collect(),
@@ -181,11 +184,13 @@ impl Pages {
         Self { pages: vec![page], ..Self::default() }
     }
 
+    /// `true` if one page has all details: that of a folder of cases.
+    pub(crate) fn are_undivided(&self) -> bool {
+        matches!(&*self.pages, [page] if page.file == UNDIVIDED)
+    }
+
     /// Reads the division; where there is no file, one page has all details.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read or is wrong, when a page names a table that does not
+    /// Fails when the file cannot be read or is wrong, when a page names a table that does not
     /// exist, or when a table stands on no page or on two.
     pub(crate) fn load(
         place: impl Into<FilePath>,

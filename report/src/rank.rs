@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use touchstone_executor::Owner;
 use touchstone_record::compare::{self, MARGIN};
 use touchstone_record::estimate::median_of;
-use touchstone_record::{Book, Contender, Estimate, Purpose};
+use touchstone_record::{Book, Contender, Estimate, Purpose, preference};
 
 /// How far executors differ from themselves in each case: noisy slow calls say nothing about
 /// quick ones.
@@ -89,18 +89,27 @@ pub(super) struct Pick<'a> {
     pub executor: Executor,
     /// Its time on one thread, ns.
     pub time: Estimate,
-    /// Number of other candidates that tie with it.
+    /// Number of other candidates that tie with the fastest.
     pub ties: usize,
 }
 
-/// The picks, in the order of the needs; needs without a candidate are left out.
+/// The picks, in the order of the needs; needs without a candidate are left out. Of candidates that
+/// tie with the fastest, the one whose strategy is preferred, and of those on several engines the
+/// first by name: chance does not decide.
 pub(super) fn picks<'a>(matrix: &Matrix<'_>, pages: &'a Pages) -> Vec<Pick<'a>> {
     let pick = |need: &'a Need| {
         let ranking = ranking(matrix, &need.call, |executor| is_wanted(matrix, need, executor));
-        let ((executor, time), others) = ranking.split_first()?;
+        let (_, fastest) = *ranking.first()?;
         let floor = matrix.records.noise.floor(&need.call.case);
-        let ties = others.iter().filter(|(_, other)| ties(*time, *other, floor)).count();
-        Some(Pick { need, executor: (*executor).clone(), time: *time, ties })
+        let is_tied = |&(place, (_, time)): &(usize, (&Executor, Estimate))| {
+            place == 0 || ties(fastest, time, floor)
+        };
+        let tied = || ranking.iter().copied().enumerate().filter(is_tied);
+        let order = |(_, (own, _)): &(usize, (&Executor, Estimate))| {
+            (preference(own.strategy), own.engine.clone())
+        };
+        let (_, (executor, time)) = tied().min_by_key(order)?;
+        Some(Pick { need, executor: executor.clone(), time, ties: tied().count() - 1 })
     };
     pages.needs.iter().filter_map(pick).collect()
 }

@@ -147,10 +147,7 @@ impl Tables {
     }
 
     /// Reads a folder; no tables where there is none.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be read or is wrong; the message has the line and the column.
+    /// Fails when a file cannot be read or is wrong; the message has the line and the column.
     pub fn load(folder: impl Into<FilePath>) -> Result<Self> {
         let (folder, mut all) = (folder.into(), Self::default());
         if !folder.exists() {

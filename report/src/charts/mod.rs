@@ -43,10 +43,7 @@ fn file_names(name: &str) -> [String; 2] {
 }
 
 /// Draws every chart for which there are records. The names are those of the files of the others.
-///
-/// # Errors
-///
-/// When a chart shows a table or a column that is not among `tables`.
+/// Fails when a chart shows a table or a column that is not among `tables`.
 pub(super) fn draw(
     matrix: &Matrix<'_>,
     charts: &Charts,
@@ -66,11 +63,12 @@ pub(super) fn draw(
     Ok((all.into_iter().flatten().collect(), absent))
 }
 
-/// The charts of the short page; `folder` is where the images are, as seen from it.
+/// The charts of the short page, if there are any; `folder` is where the images are, seen from it.
 pub(super) fn section(charts: &[Chart], folder: &str) -> String {
-    let text = of_part(charts, None, folder);
-    let none = "There are no records that a chart could show.\n\n";
-    format!("## Charts\n\n{}", if text.is_empty() { none } else { &text })
+    match of_part(charts, None, folder) {
+        text if text.is_empty() => text,
+        text => format!("## Charts\n\n{text}"),
+    }
 }
 
 /// The charts of a part of a detailed page, or of the short page; `folder` is where the images

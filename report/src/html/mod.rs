@@ -32,10 +32,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// The page of a run.
-///
-/// # Errors
-///
-/// When the cells cannot be written as JSON.
+/// Fails when the cells cannot be written as JSON.
 pub(super) fn page(matrix: &Matrix<'_>, picks: &[Pick<'_>]) -> Result<String> {
     let data = serde_json::to_string(&Data::of(matrix, picks))
         .context("cannot write the cells of the page")?;

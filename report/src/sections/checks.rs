@@ -4,7 +4,7 @@ use super::source;
 use crate::markdown::{NOTHING, Table, code, details, markdown};
 use crate::units::{count, grouped, joined};
 use indexmap::{IndexMap, IndexSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use touchstone_record::{Book, Check, Executor, Finding, Header, Loaded, Outcome, without_offset};
 
 /// Outcomes with mark, name and explanation, the one that decides a table's cell first.
@@ -195,31 +195,59 @@ fn marks(checked: &Checked, what: &str) -> String {
     format!("{table}{legend} (the worst over an engine's strategies).\n\n")
 }
 
-/// The reasons of some outcomes, each with its engines and what was checked.
+/// The reasons of some outcomes, each with what was checked and its engines. An engine's strategies
+/// are named where others came out in another way.
 fn reasons(checked: &Checked, outcomes: &[Outcome]) -> String {
     let mut text = String::new();
+    let mut tried: HashMap<(&str, &str), usize> = HashMap::new();
+    for finding in &checked.findings {
+        *tried.entry((&finding.engine, &finding.name)).or_default() += 1;
+    }
+    let all = checked.engines().len();
     for outcome in outcomes {
-        type Alike<'a> = (BTreeMap<&'a str, BTreeSet<String>>, IndexSet<String>);
-        let mut reasons: IndexMap<String, Alike<'_>> = IndexMap::new();
+        let mut reasons: IndexMap<String, BTreeMap<&str, Alike<'_>>> = IndexMap::new();
         for finding in checked.findings.iter().filter(|finding| finding.number(*outcome) > 0) {
-            let (engines, names) = reasons.entry(reason(finding)).or_default();
-            let strategies = engines.entry(&finding.engine).or_default();
-            strategies.extend(finding.strategy.map(code));
-            names.insert(code(&finding.name));
+            let engines = reasons.entry(reason(finding)).or_default();
+            let alike = engines.entry(&finding.engine).or_default();
+            alike.findings += 1;
+            alike.strategies.extend(finding.strategy.map(code));
+            alike.names.insert(&finding.name);
         }
         let word = MARKS.iter().find(|(known, ..)| known == outcome).map_or("", |mark| mark.2);
-        for (reason, (engines, names)) in reasons {
-            let engine = |(engine, own): (&str, BTreeSet<String>)| match own.len() {
+        for (reason, engines) in reasons {
+            let is_whole = |engine: &str, alike: &Alike<'_>| {
+                alike.findings
+                    == alike.names.iter().map(|name| tried[&(engine, *name)]).sum::<usize>()
+            };
+            let print = |(engine, alike): (&&str, &Alike<'_>)| match alike.strategies.len() {
                 0 => code(engine),
-                1..=3 => format!("{} ({})", code(engine), joined(own, ", ")),
+                _ if is_whole(engine, alike) => code(engine),
+                1..=3 => format!("{} ({})", code(engine), joined(&alike.strategies, ", ")),
                 several => format!("{} ({several} strategies)", code(engine)),
             };
-            let engines = joined(engines.into_iter().map(engine), ", ");
-            let (names, reason) = (joined(names, ", "), markdown(&reason));
-            text += &format!("- **{word}**: {names} on {engines}: {reason}\n");
+            let mut own = engines.iter();
+            let first = engines.values().next().map(|alike| &alike.names);
+            let is_everywhere = all > 1
+                && engines.len() == all
+                && own.all(|(engine, own)| Some(&own.names) == first && is_whole(engine, own));
+            let place = match is_everywhere {
+                true => "every engine".to_owned(),
+                false => joined(engines.iter().map(print), ", "),
+            };
+            let names: IndexSet<_> = engines.values().flat_map(|alike| &alike.names).collect();
+            let (names, reason) = (joined(names.into_iter().map(code), ", "), markdown(&reason));
+            text += &format!("- **{word}**: {names} on {place}: {reason}\n");
         }
     }
     text
+}
+
+/// Findings of one engine with the same outcome and reason.
+#[derive(Default)]
+struct Alike<'a> {
+    findings: usize,
+    strategies: BTreeSet<String>,
+    names: IndexSet<&'a str>,
 }
 
 /// Why a finding came out as it did: the cause, or what was seen.

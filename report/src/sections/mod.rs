@@ -61,7 +61,7 @@ pub(super) fn page(content: &Content<'_>, page: &Page) -> String {
         let shares = content.tables.shares.iter().filter(|own| own.name == *name);
         text.extend(shares.map(|shares| metrics::shares(content.matrix, shares)));
     }
-    format!("<!-- Made by: make report. Edits are lost. -->\n\n{}\n", text.trim_end())
+    format!("<!-- Made by: touchstone report. Edits are lost. -->\n\n{}\n", text.trim_end())
 }
 
 fn part(content: &Content<'_>, part: &Part) -> String {

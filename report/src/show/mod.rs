@@ -83,10 +83,7 @@ impl Entry<'_> {
     }
 
     /// The JSON object of the entry: its record and its estimates; with the samples if `raw`.
-    ///
-    /// # Errors
-    ///
-    /// When a record cannot be written as JSON.
+    /// Fails when a record cannot be written as JSON.
     pub fn json(&self, book: &Book, raw: bool) -> Result<Value> {
         let (kind, mut line) = match self {
             Self::Cell(cell) => {

@@ -78,11 +78,15 @@ fn index(content: &Content<'_>) -> String {
     for page in &content.pages.pages {
         table.row(content.link_named(&page.file, &page.title), [markdown(&page.answers)]);
     }
+    let (measures, more) = match content.pages.are_undivided() {
+        true => ("touchstone bench", " For a folder of cases, both take `--cases DIR`."),
+        false => ("make bench", ""),
+    };
     format!(
         "## Environment, reproduction and detailed pages\n\n{}, {}, {} KiB of memory. Versions: {}. \
-         Every guest is the same bytes for every engine.\n\n`make bench` measures; `touchstone \
+         Every guest is the same bytes for every engine.\n\n`{measures}` measures; `touchstone \
          report` generates this page, the detailed pages and the charts from `records/` alone. The \
-         same records give the same bytes on any machine.\n\n[All cells]({}index.html): open it \
+         same records give the same bytes on any machine.{more}\n\n[All cells]({}index.html): open it \
          in a browser to sort, filter and compare them.\n\n{}",
         markdown(&header.machine.os),
         markdown(&header.tools.rustc),
@@ -116,6 +120,9 @@ fn checks(content: &Content<'_>) -> String {
     }
     let heading = "## Correctness and isolation\n\n";
     let table = table.finish();
+    if table.is_empty() && content.pages.are_undivided() {
+        return table;
+    }
     if table.is_empty() {
         return format!("{heading}There are no records of checks; `make checks` makes them.\n\n");
     }

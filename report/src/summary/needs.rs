@@ -68,12 +68,13 @@ pub(super) fn section(content: &Content<'_>) -> String {
     }
     let turns = " \"In turns\": the cell was not timed, and the time is that of the same call in \
                  the comparison with a deadline.";
-    let ties = " \\[N\\]: N more candidates tie with the pick. Their intervals overlap, or the \
-                medians differ by less than the noise floor.";
+    let ties = " \\[N\\]: N more candidates tie with the fastest. Their intervals overlap, or the \
+                medians differ by less than the noise floor. The first in the [order of \
+                strategies](METHODOLOGY.md#strategies-of-a-case) is the pick.";
     let (turns, ties) = (if has_turns { turns } else { "" }, if has_ties { ties } else { "" });
     format!(
         "## Recommendations\n\nThe pick of a row is the fastest of its candidates on the empty \
-         call; executors that leak state are no candidates. \"On all threads\" is the time of a \
+         call, or one that ties with it; executors that leak state are no candidates. \"On all threads\" is the time of a \
          call while every processor makes the same call. In parentheses is how many times longer the \
          call takes than alone: the number of threads over the throughput's ratio. \"With a deadline\" \
          is the time of the call with JSON with a deadline that it does not reach over the time \

@@ -136,10 +136,7 @@ pub(crate) struct ThenAndNow {
 }
 
 /// Reads the file of the charts; no chart where there is no file.
-///
-/// # Errors
-///
-/// When the file cannot be read or is wrong; the message has the line and the column.
+/// Fails when the file cannot be read or is wrong; the message has the line and the column.
 pub(crate) fn load(place: impl Into<FilePath>) -> Result<Charts> {
     let place = place.into();
     if !place.exists() {

@@ -144,8 +144,7 @@ fn a_narrow_window_has_no_need_to_scroll_sideways() {
     page.assert_clean();
 }
 
-/// Writes pictures of the page to the folder in `TOUCHSTONE_LOOK`:
-/// `TOUCHSTONE_LOOK=image cargo test --test html -- --ignored`.
+/// Writes pictures of the page to the folder in `TOUCHSTONE_LOOK` (`make pictures`).
 #[test]
 #[ignore = "for looking at the page"]
 fn pictures() {

@@ -342,6 +342,6 @@ fn a_chart_of_a_table_or_column_that_is_missing_is_an_error() {
 fn without_a_file_of_charts_there_is_none() {
     let place = Place::with(&small());
     std::fs::remove_file(&place.options.charts).unwrap();
-    assert_has(&place.page(), "## Charts\n\nThere are no records that a chart could show.");
+    assert!(!place.page().contains("## Charts"));
     assert!(charts(&place).is_empty());
 }

@@ -85,7 +85,7 @@ fn the_worst_outcome_over_the_strategies_stands_in_the_table() {
     assert_has(&page, "| `memory_high` | ✗ |   |");
     assert_has(&page, "| `segment` | – |   |");
     assert_has(&page, "✗ failed; ✓ held; – refused by the executor (the worst");
-    assert_has(&page, "`segment` on `alpha` (`instance_reuse`): it drops \\| segments");
+    assert_has(&page, "`segment` on `alpha`: it drops \\| segments");
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn hostile_guests_and_survival_have_their_exceptions_on_top() {
         "1 attack on an engine's strategy held, 1 only by ending the process that they ran \
          in, 1 failed",
         "| `endless_loop` | ✓ | ◐ | ✗ |",
-        "- **failed**: `endless_loop` on `gamma` (`pooling`): does not end",
-        "- **held by ending the process**: `endless_loop` on `beta` (`pooling`): ended after 2 s",
-        "- **held**: `endless_loop` on `alpha` (`pooling`): trap: deadline exceeded",
+        "- **failed**: `endless_loop` on `gamma`: does not end",
+        "- **held by ending the process**: `endless_loop` on `beta`: ended after 2 s",
+        "- **held**: `endless_loop` on `alpha`: trap: deadline exceeded",
         "| SIGTERM | 99 | **1** | exit code 130 |",
     ] {
         assert_has(&page, part);
@@ -172,6 +172,24 @@ fn hostile_guests_and_survival_have_their_exceptions_on_top() {
 }
 
 /// Checks can be run one by one: each is shown from the newest run that made it.
+#[test]
+fn every_engine_is_said_only_where_all_have_the_same_findings() {
+    let hostile = |name, engine, how: &'static str| {
+        let executor = (engine, Some("pooling"));
+        finding(Check::Hostile, name, executor, &[(Outcome::Held, 1)], (None, &[how]))
+    };
+    let alike = page(vec![
+        hostile("endless_loop", "alpha", "a trap"),
+        hostile("endless_loop", "beta", "a trap"),
+    ]);
+    assert_has(&alike, "- **held**: `endless_loop` on every engine: a trap");
+    let others = page(vec![
+        hostile("endless_loop", "alpha", "a trap"),
+        hostile("table_bomb", "beta", "a trap"),
+    ]);
+    assert_has(&others, "- **held**: `endless_loop`, `table_bomb` on `alpha`, `beta`: a trap");
+}
+
 #[test]
 fn each_check_comes_from_its_newest_run() {
     let hostile = |how: &'static str| {

@@ -19,10 +19,7 @@ struct Function<'a> {
 }
 
 /// The sentence and the chart; `None` where none of ours was timed.
-///
-/// # Errors
-///
-/// When the table or a column of it is missing.
+/// Fails when the table or a column of it is missing.
 pub(super) fn pick(
     matrix: &Matrix<'_>,
     charts: &Charts,
