@@ -6,8 +6,8 @@
 #   benches/publish.sh --dry    only asks whether the programs take these commands, as every publication does
 #                               first; chain is left out, which not every build has
 #
-# TOUCHSTONE and CHECKS are the programs, the first built with the features `all`, `substrate`, `systems` and
-# `chain`; `make publish` builds them. The steps with their times are in target/publish/steps.tsv, a line each.
+# TOUCHSTONE and CHECKS are the programs, the first built with the features FEATURES (all,systems,chain);
+# `make publish` builds them. The pictures need Chromium. The steps with their times are in target/publish/steps.tsv, a line each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -114,7 +114,7 @@ dry=false
 # Another commit begins anew.
 [ "$(head -n 1 "$steps" 2>/dev/null)" = "# $commit" ] || echo "# $commit" >"$steps"
 all
-step pictures make --no-print-directory pictures
+step pictures make --no-print-directory pictures FEATURES="${FEATURES:-all,systems,chain}"
 step recomputed checks/recompute.py
 # Records of another commit would make the page speak for code that was not measured or checked.
 # Each check has a run of its own in its file; of others, the newest run counts.

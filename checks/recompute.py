@@ -192,6 +192,9 @@ class Records:
             enough = lambda all: sum(clean for _, clean in all) >= min(3, max(1, len(all)))
             both.append({process: rate(all) for process, all in calls.items() if enough(all)})
         ratios = [both[1][process] / alone for process, alone in both[0].items() if process in both[1]]
+        # Too few processes have both.
+        if len(ratios) < 3:
+            return self.time(case, guest, executor, threads)[0] / self.time(case, guest, executor)[0]
         return 1 / statistics.median(ratios)
 
 

@@ -22,7 +22,6 @@ use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 pub enum ToSide {
     Open {
         of: Box<Match>,
-        /// `true` for the subject.
         is_subject: bool,
         /// Time of the interference probe on a clean core, ns.
         probe_ns: u64,

@@ -115,7 +115,9 @@ fn an_instance_without_addresses_is_an_error() {
         let child = child.args(["--exact", "--nocapture", "one_engine"]).env(ENGINE, engine.id());
         let output = child.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        println!("{}:\n{}", engine.id(), String::from_utf8_lossy(&output.stdout));
+        let printed = String::from_utf8_lossy(&output.stdout);
+        println!("{}:\n{printed}", engine.id());
+        assert!(printed.contains("running 1 test"), "no test is named one_engine");
         assert!(output.status.success(), "{}: {}: {said}", engine.id(), output.status);
     }
 }

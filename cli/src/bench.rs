@@ -8,7 +8,7 @@ use std::time::Duration;
 use touchstone::case::Suite;
 use touchstone::compare::MARGIN;
 use touchstone::contest::{Contest, Made, contest};
-use touchstone::files;
+use touchstone::files::{self, FilePath};
 use touchstone::plan::Budget;
 use touchstone::record::{Comparison, MOST_PROCESSES, Match, Purpose};
 use touchstone::run::{Arguments, Asked, serve_if_worker, shown};
@@ -100,6 +100,8 @@ impl Bench {
         if let Some(options) = &report {
             // Found before the run, not after it.
             files::stage(&options.page, &[]).context("make the folder of the report writable")?;
+            let folder = FilePath::within(files::folder_of(&options.page))?;
+            files::read(&folder.or_elsewhere(&options.page))?;
         }
         begin(&stop, self.arguments.in_process)?;
         if self.arguments.selection.overview {

@@ -38,7 +38,7 @@ pub(super) struct Compare {
     #[arg(required_unless_present = "side")]
     b: Option<String>,
     /// Treat differences of up to this many per cent as equivalent [default: 2, for two builds 8]
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     threshold: Option<f64>,
     #[command(flatten)]
     cases: CasesOf,
@@ -87,8 +87,8 @@ impl Compare {
             return Ok(Ended::Well);
         }
         ensure!(
-            self.threshold.is_none_or(|own| own > 0.0 && own.is_finite()),
-            "--threshold must be a number above 0"
+            self.threshold.is_none_or(|own| own > 0.0 && own <= MOST_THRESHOLD),
+            "--threshold must be a number above 0 and up to {MOST_THRESHOLD}"
         );
         let margin = |default: f64| self.threshold.map_or(default, |own| own / 100.0);
         ensure!(
@@ -177,7 +177,7 @@ impl Compare {
     }
 
     fn records(&self, a: &Path, b: &Path, margin: f64) -> Result<Ended> {
-        let (a, b) = (newest(a, "make bench")?, newest(b, "make bench")?);
+        let (a, b) = (newest(a, "touchstone bench")?, newest(b, "touchstone bench")?);
         if a.header.machine != b.header.machine {
             complain("warning: the two runs were made on different machines");
         }
@@ -219,12 +219,13 @@ impl Compare {
     }
 }
 
-/// The command that starts this program as one side.
 pub(super) fn own_side() -> Command {
     this_program(&["compare", "--side"])
 }
 
-/// The command that starts a program as one side.
+/// The largest difference that may be called equivalent, per cent.
+const MOST_THRESHOLD: f64 = 1000.0;
+
 fn side(program: &Path) -> Command {
     let program = std::fs::canonicalize(program).unwrap_or(program.to_owned());
     let mut command = Command::new(program);

@@ -15,14 +15,13 @@ use touchstone::terminal::{Progress, Style, Table, print};
 #[command(after_help = "Example:\n  touchstone doctor")]
 pub(super) struct Doctor {
     /// Probe for this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = touchstone::run::seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "5", value_parser = touchstone::run::seconds)]
     seconds: Duration,
     /// Print one JSON object per finding and per processor
     #[arg(long)]
     json: bool,
 }
 
-/// Number of characters of a strip.
 const STRIP: usize = 60;
 
 impl Doctor {

@@ -32,7 +32,6 @@ const LINES: usize = 200;
 /// Longest type, characters.
 const TYPE: usize = 120;
 
-/// Support of a module by an engine.
 #[derive(serde::Serialize)]
 struct Offer {
     engine: String,
@@ -40,7 +39,6 @@ struct Offer {
     refused: Vec<Refused>,
 }
 
-/// A reason, and the strategies that are refused for it.
 #[derive(serde::Serialize)]
 struct Refused {
     reason: String,

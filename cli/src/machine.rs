@@ -93,6 +93,8 @@ impl Machine {
         let came = run(job, &host, &mut records, &mut progress)?;
         drop(progress);
         if came.stopped {
+            // Only if it is empty.
+            let _ = std::fs::remove_dir(files::folder_of(&path));
             complain("stopped; nothing was written");
             return Ok(Ended::Stopped);
         }
@@ -144,7 +146,6 @@ impl Machine {
     }
 }
 
-/// Instructions for a file.
 fn next(path: &Path) -> String {
     let path = shown(path);
     format!(

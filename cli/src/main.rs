@@ -89,7 +89,6 @@ enum Ended {
     Well,
     /// Something differs or failed.
     Badly,
-    /// Stopped by a signal.
     Stopped,
 }
 

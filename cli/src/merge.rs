@@ -1,8 +1,8 @@
 use super::Ended;
 use anyhow::{Context, Result, ensure};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use touchstone::files::FilePath;
-use touchstone::record::{self, Line, RecordFile, Sink};
+use touchstone::record::{self, Line, Merged, RecordFile, Sink, Stream};
 use touchstone::run::shown;
 use touchstone::terminal::print;
 
@@ -18,7 +18,7 @@ pub(super) struct Merge {
     /// The folder of the shards
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Write the records to FILE, in the place of what it holds
+    /// Write the records to FILE, in the place of those that it holds; `-` prints them
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -38,11 +38,20 @@ impl Merge {
         ensure!(self.output.file_name().is_some(), "-o needs the name of a file");
         let merged = record::merge(files)
             .with_context(|| format!("cannot merge the shards in {}", shown(&self.folder)))?;
+        if self.output == Path::new("-") {
+            write(&merged, &mut Stream::new(std::io::stdout()))?;
+            return Ok(Ended::Well);
+        }
         let mut records = RecordFile::replacing(&self.output)?;
-        records.append(&Line::Run(Box::new(merged.header.clone())))?;
-        records.append_all(&merged.lines)?;
+        write(&merged, &mut records)?;
         records.finish()?;
         print(&format!("merged {merged} into {}\n", shown(&self.output)))?;
         Ok(Ended::Well)
     }
+}
+
+fn write(merged: &Merged, records: &mut dyn Sink) -> Result<()> {
+    records.append(&Line::Run(Box::new(merged.header.clone())))?;
+    records.append_all(&merged.lines)?;
+    records.end()
 }

@@ -23,7 +23,7 @@ pub(super) struct Repeat {
     /// Run the cells whose name this regular expression matches, one after the other
     filter: String,
     /// Run each cell for this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = touchstone::run::seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "2", value_parser = touchstone::run::seconds)]
     seconds: Duration,
     /// Stop after N calls per thread instead
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -1,7 +1,8 @@
 use super::Ended;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::path::{Path, PathBuf};
 use touchstone::files;
+use touchstone::record::BENCH;
 use touchstone::run::shown;
 use touchstone::terminal::{Progress, complain, print, warn_of_skipped};
 use touchstone_report::gate::Closed;
@@ -30,6 +31,10 @@ pub(super) struct Report {
     /// Write the detailed pages to DIR [default: `benchmark` beside the page]
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
+    /// Write the page of a folder of cases from the records in it, as `touchstone bench --cases DIR`
+    /// does: a draft
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["layout", "records", "page"])]
+    cases: Option<PathBuf>,
     /// Read what stands on which page, what the charts show, hand-made tables and explanations of
     /// numbers that break a rule of the publishing gate from pages.toml, charts.toml, tables/ and
     /// explanations.toml in DIR [default: the project's benches]
@@ -47,22 +52,24 @@ impl Report {
     /// A draft: of a folder of cases in it, of other records beside them, or of the project.
     pub(super) fn draft(cases: Option<&Path>, records: Option<PathBuf>) -> Self {
         let beside = || Some(records.as_ref()?.with_file_name("BENCHMARK.md"));
-        Self {
-            page: cases.map(|folder| folder.join("BENCHMARK.md")).or_else(beside),
-            layout: cases.map(Path::to_owned),
-            records,
-            draft: true,
-            ..Self::default()
-        }
+        let page = cases.is_none().then(beside).flatten();
+        Self { page, cases: cases.map(Path::to_owned), records, draft: true, ..Self::default() }
     }
 
     /// The files that the report reads and writes.
-    pub(super) fn options(self) -> Options {
+    pub(super) fn options(mut self) -> Options {
+        if let Some(folder) = &self.cases {
+            let records = || folder.join("records").join(BENCH);
+            self.records.get_or_insert_with(records);
+            self.page.get_or_insert_with(|| folder.join("BENCHMARK.md"));
+            self.draft = true;
+        }
+        let layout = self.layout.or(self.cases);
         // The README shows the project's own numbers.
         let is_own = self.page.is_none() && self.records.is_none();
         let readme = files::clone().filter(|_| is_own).map(|clone| clone.join("README.md"));
         let own = Options::of_project(self.page.unwrap_or_else(|| files::own("BENCHMARK.md")));
-        let data = |name: &str, own| self.layout.as_ref().map_or(own, |folder| folder.join(name));
+        let data = |name: &str, own| layout.as_ref().map_or(own, |folder| folder.join(name));
         Options {
             readme,
             records: self.records.unwrap_or(own.records),
@@ -80,6 +87,14 @@ impl Report {
 
     pub(super) fn execute(self) -> Result<Ended> {
         let is_check = self.check;
+        if let Some(folder) = &self.layout {
+            ensure!(
+                LAYOUT.iter().any(|name| folder.join(name).exists()),
+                "--layout needs a folder with {}, and {} has none of them",
+                LAYOUT.join(", "),
+                shown(folder)
+            );
+        }
         let options = self.options();
         let progress = Progress::new(1, true);
         progress.next("reading the records, drawing the charts");
@@ -124,6 +139,9 @@ impl Report {
         Ok(Ended::Badly)
     }
 }
+
+/// The content of a layout, any of it.
+const LAYOUT: [&str; 4] = ["pages.toml", "charts.toml", "tables", "explanations.toml"];
 
 pub(super) fn warn(made: &Written) {
     for (path, lines) in &made.skipped {

@@ -16,7 +16,9 @@ use touchstone_systems::host::{self, Conduct, Limits, Most, Server};
 /// of the codec that X-Codec names: json or toml, or a file of CODECS without its ending. The
 /// answer is the list of the results: as text, or in JSON if Accept or Content-Type says
 /// application/json. X-Target names the file of DIR that provides what the contract imports. A
-/// function that takes bytes needs no codec and answers with bytes.
+/// function that takes bytes has no codec and answers with bytes: `func(list<u8>)` of a component,
+/// and of a module `(i32, i32)`, where they lie and how many, beside an `alloc`. This takes a number
+/// of bytes and returns where they go.
 ///
 /// Each call has a clean instance. A file is loaded when a request first names it, and again when
 /// it has changed. At most --guests of them stay loaded, each contract with a target as one more;
@@ -51,7 +53,7 @@ pub(super) struct Serve {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Answer 504 to a call that takes more than SECONDS, with loading its guests
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds, default_value = "10")]
     timeout: Duration,
     /// Keep at most N guests loaded
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65_536), default_value_t = 64)]

@@ -29,7 +29,7 @@ pub(super) struct Show {
 impl Show {
     pub(super) fn execute(self) -> Result<Ended> {
         let path = self.records.unwrap_or_else(|| record::default_path(BENCH));
-        let book = newest(&path, "make bench")?;
+        let book = newest(&path, "touchstone bench")?;
         let filter = Filter::new(self.filter.as_deref())?;
         let none = format!("nothing in {}", shown(&path));
         let entries = filter.select(&none, entries(&book), |entry| entry.name(&book))?;

@@ -1,10 +1,10 @@
 //! `touchstone verify`.
 
 use super::Ended;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use touchstone::files::{FilePath, read_whole};
+use touchstone::files::read_whole;
 use touchstone::record::Book;
 use touchstone::record::verify::{Fault, MOST_PACKED, agree, verify};
 use touchstone::run::{ThisClone, shown};
@@ -33,7 +33,7 @@ impl Verify {
         for path in &self.files {
             let name = shown(path);
             let known = |book: &Book| accepted.get(&book.header.machine.id);
-            let result = check(path)?.and_then(|book| {
+            let result = check(path).and_then(|book| {
                 let mut others = known(&book).into_iter().flatten();
                 others.try_for_each(|(_, other)| agree(&book, other))?;
                 Ok(book)
@@ -46,7 +46,7 @@ impl Verify {
                 }
                 Err(fault) => {
                     is_good = false;
-                    print(&format!("refused   {name}\n          {fault}\n"))?;
+                    print(&format!("refused   {name}\n          {fault:#}\n"))?;
                 }
             }
         }
@@ -54,15 +54,12 @@ impl Verify {
     }
 }
 
-/// Checks a file. Fails if it cannot be read.
-fn check(path: &Path) -> Result<Result<Book, Fault>> {
-    let place = FilePath::from(path);
+fn check(path: &Path) -> Result<Book> {
     let length = path.metadata().map(|file| file.len()).unwrap_or(0);
     if length > MOST_PACKED as u64 {
-        return Ok(Err(Fault::Size(usize::try_from(length).unwrap_or(usize::MAX))));
+        return Err(Fault::Size(usize::try_from(length).unwrap_or(usize::MAX)).into());
     }
-    let content = read_whole(&place).with_context(|| format!("cannot check {place}"))?;
-    Ok(verify(&content, place_of(path).as_deref(), &ThisClone))
+    Ok(verify(&read_whole(path)?, place_of(path).as_deref(), &ThisClone)?)
 }
 
 /// The folder and the name of a file that lies among those of other machines.

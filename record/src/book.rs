@@ -15,10 +15,8 @@ pub struct Book {
     pub header: Header,
     /// The setups, by executor and guest, each with all that is in force.
     pub setups: BTreeMap<(Executor, String), Setup>,
-    /// The observations of each cell, process by process.
     pub cells: BTreeMap<CellKey, Vec<Observations>>,
     pub refusals: BTreeSet<Refusal>,
-    /// The comparisons, process by process.
     pub comparisons: BTreeMap<Match, Vec<Comparison>>,
     pub counts: BTreeMap<(String, String), Count>,
     /// Findings of the checks, in their order.
@@ -96,7 +94,6 @@ impl Book {
         estimate::used(own.iter().map(|own| own.with_clean())).groups.concat()
     }
 
-    /// The samples of a metric of a cell, process by process.
     pub fn samples(&self, cell: &CellKey, metric: Metric) -> Vec<&Samples> {
         let all = self.cells.get(cell).into_iter().flatten();
         all.filter_map(|seen| seen.metrics.get(&metric)).collect()
@@ -160,7 +157,6 @@ impl Book {
         self.header.works.iter().find(|work| work.case == case && work.guest == guest)
     }
 
-    /// The name of the cell for filters.
     pub fn name(&self, cell: &CellKey) -> String {
         cell.name(self.work(&cell.case, &cell.guest).and_then(|work| work.title.as_deref()))
     }

@@ -16,7 +16,6 @@ const SHORTEST_CALL: f64 = 1e-6;
 /// Most calls of a sample, so that sums of samples stay far below the largest integer.
 const MOST_CALLS: u64 = 1 << 40;
 const MOST_THREADS: u64 = 1 << 16;
-/// Most processes of a run.
 pub const MOST_PROCESSES: u32 = 1 << 10;
 /// Most engines of a run. Tables have a column for each.
 const MOST_ENGINES: usize = 64;

@@ -21,7 +21,6 @@ pub enum Purpose {
     /// An executor against a peer, itself on one thread, or itself without a heavy call
     /// before: `make peers`.
     Peers,
-    /// The price of a deadline.
     Deadline,
     /// Touchstone's resets against the runtimes' own, in pairs of fresh processes: `make quick`
     /// and `touchstone machine`.
@@ -35,10 +34,8 @@ pub enum Purpose {
 #[serde(rename_all = "snake_case")]
 #[derive(strum::EnumIs)]
 pub enum Means {
-    /// Through the contract.
     #[default]
     Contract,
-    /// Through the raw interface of the runtime.
     Raw,
     /// Through the contract, with a deadline that no call reaches.
     Limited,
@@ -59,7 +56,6 @@ pub enum Means {
     Build(String),
 }
 
-/// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Contender {
     #[serde(flatten)]
@@ -92,7 +88,6 @@ impl fmt::Display for Contender {
     }
 }
 
-/// The name of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Match {
     pub purpose: Purpose,

@@ -14,7 +14,6 @@ pub struct End {
     pub sha256: String,
 }
 
-/// The lines of a run so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Above {
     run: String,
@@ -40,7 +39,6 @@ impl Above {
         self.digest.update(b"\n");
     }
 
-    /// The end line of a run of these lines.
     pub(super) fn end(&self) -> End {
         let sha256 = hex(&self.digest.clone().finalize());
         End { run: self.run.clone(), lines: self.lines, sha256 }

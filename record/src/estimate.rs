@@ -19,7 +19,6 @@ pub struct Estimate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mode {
     pub median: f64,
-    /// Number of the processes.
     pub processes: usize,
 }
 

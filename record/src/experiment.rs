@@ -32,7 +32,6 @@ pub struct Experiment {
     pub filter: Option<String>,
     /// The help of the option that names another data file, of commands that have one.
     pub plan: Option<String>,
-    /// The dimensions beside the executor.
     #[serde(default)]
     pub dimensions: Vec<Dimension>,
     pub metrics: BTreeMap<String, PointMetric>,
@@ -41,7 +40,6 @@ pub struct Experiment {
     /// The columns of `touchstone show`; those of the first table when left out.
     #[serde(default)]
     pub show: Vec<PointColumn>,
-    /// The table of points that failed, below the others.
     pub failed: Option<PointTable>,
     pub chart: Option<PointChart>,
     /// Settings that only the workload reads.
@@ -163,9 +161,7 @@ pub enum Shown {
     Time,
     /// As a time in two digits.
     Short,
-    /// As a time with its interval.
     Interval,
-    /// With thousands apart.
     Count,
     /// With a digit after the point.
     Digit,
@@ -178,12 +174,9 @@ pub enum Shown {
     /// As a percentage with a digit after the point.
     Share,
     Factor,
-    /// A ratio with its interval.
     Ratio,
-    /// A ratio with its interval and its verdict.
     Verdict,
     Rate,
-    /// The value of a dimension in words.
     Words,
     /// The value of a dimension, or the executor, as code.
     Code,
@@ -252,11 +245,9 @@ pub struct PointRow {
     pub half: bool,
 }
 
-/// Rows of a chart with a heading.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PointGroup {
-    /// Stands above them.
     pub heading: String,
     /// Only points with these values.
     #[serde(rename = "where")]
@@ -295,7 +286,6 @@ pub struct PointChart {
     /// The dimension of the horizontal axis of lines.
     pub over: Option<String>,
     pub value: Option<String>,
-    /// The text at the vertical axis of lines.
     pub vertical: String,
     /// The beginning of the sentence about lines: what is the fastest at a value of the axis.
     pub subject: String,
@@ -333,7 +323,6 @@ pub enum SentenceRow {
 pub enum SentencePart<'a> {
     /// The number of rows whose half is below one half.
     Few,
-    /// The number of all rows.
     Rows,
     Value(SentenceRow, &'a str, Shown),
     /// The ratio of a value of one shown row to a value of another: indices and names.
@@ -409,7 +398,6 @@ impl Experiment {
         self.metrics.iter().find(has).map(|(_, metric)| metric)
     }
 
-    /// The values of a place in words, in the order of the dimensions.
     pub fn in_words(&self, place: &Place) -> String {
         let words = self
             .dimensions

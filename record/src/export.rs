@@ -10,7 +10,6 @@ const SHARED: &str = "run started_at commit machine cpu cores kernel kind name e
                       strategy case guest threads oversubscribed purpose baseline metric unit";
 /// Further columns of a row with an estimate.
 const OF_ESTIMATES: &str = "median low high marked processes";
-/// The metrics of a comparison with their units.
 const OF_COMPARISONS: [(&str, &str); 3] =
     [("ratio", "times"), ("subject_call", "ns"), ("baseline_call", "ns")];
 /// Further columns of a row with a sample.
@@ -126,7 +125,6 @@ fn of_comparison(book: &Book, of: &Match, metric: &str, unit: &str) -> Row {
     shared(book, &of.cell(&of.subject), own)
 }
 
-/// The columns that all rows of a cell share.
 fn shared(book: &Book, cell: &CellKey, own: Value) -> Row {
     let header = &book.header;
     let machine = &header.machine;

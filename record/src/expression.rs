@@ -12,7 +12,6 @@ pub fn evaluate(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<
     parsed(text, value).filter(|result| result.median.is_finite())
 }
 
-/// `true` if a text is an expression of known names.
 pub(super) fn is_expression(text: &str, is_known: &dyn Fn(&str) -> bool) -> bool {
     let one = Estimate::exact(1.0);
     parsed(text, &|name| is_known(name).then_some(one)).is_some()
@@ -26,13 +25,11 @@ fn parsed(text: &str, value: &dyn Fn(&str) -> Option<Estimate>) -> Option<Estima
 
 struct Parser<'a> {
     rest: &'a str,
-    /// Open parentheses.
     depth: usize,
     value: &'a dyn Fn(&str) -> Option<Estimate>,
 }
 
 impl Parser<'_> {
-    /// Takes one of some operators.
     fn operator(&mut self, of: &[char]) -> Option<char> {
         let next = self.rest.chars().next().filter(|next| of.contains(next))?;
         self.rest = self.rest[1..].trim_start();

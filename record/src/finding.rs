@@ -53,7 +53,6 @@ impl Finding {
     }
 }
 
-/// The outcome of one try of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -13,7 +13,6 @@ pub const SCHEMA: u32 = 2;
 /// The facts that all lines of a run share, written once before them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`SCHEMA`] at the time of writing.
     pub schema: u32,
     /// Unique name of the run.
     pub run: String,
@@ -24,7 +23,6 @@ pub struct Header {
     pub sampling: Sampling,
     /// The engines of the build, by their names.
     pub engines: BTreeMap<String, EngineFacts>,
-    /// The cases on their guests.
     pub works: Vec<WorkFacts>,
     /// First digits of the SHA-256 of the questions and options of an experiment, and of the data
     /// they depend on. An interrupted run continues only with the same ones. Empty for other runs.
@@ -144,11 +142,8 @@ pub struct Tools {
 pub struct Sampling {
     /// Its name: `full`, `quick` or `custom`; for other kinds of runs the name of the command.
     pub name: String,
-    /// Seed of the order of the cells.
     pub seed: u64,
-    /// Processes in which every cell is measured.
     pub processes: u32,
-    /// Samples of a cell in each process.
     pub samples: usize,
     /// Planned time of one sample, µs.
     pub sample_us: u64,
@@ -172,7 +167,6 @@ pub struct EngineFacts {
     pub executes_like: Option<String>,
 }
 
-/// A case on a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkFacts {
     pub case: String,
@@ -190,7 +184,6 @@ pub struct WorkFacts {
     pub place: usize,
 }
 
-/// A pre-initialised guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitFacts {
     pub export: String,

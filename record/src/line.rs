@@ -23,7 +23,6 @@ pub enum Line {
     End(End),
 }
 
-/// The name of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CellKey {
     /// Case, e.g. `call_empty_function`.
@@ -102,7 +101,6 @@ impl CellKey {
     }
 }
 
-/// The effective setup of an executor on a guest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     #[serde(flatten)]
@@ -116,7 +114,6 @@ pub struct Setup {
     pub effective: BTreeMap<String, Option<String>>,
 }
 
-/// The setups of a run so far.
 #[derive(Debug, Clone, Default)]
 pub struct Setups {
     /// That of each executor on its first guest of the run.
@@ -170,7 +167,6 @@ pub struct Observations {
 pub struct Count {
     pub case: String,
     pub guest: String,
-    /// SHA-256 of the guest's bytes.
     pub guest_sha256: String,
     pub metrics: BTreeMap<Metric, u64>,
     /// The engines that counted, all with the same result.

@@ -207,12 +207,10 @@ fn first_difference(what: &str, a: &str, b: &str) -> (String, String) {
     (word(one), word(other))
 }
 
-/// A merged run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     pub header: Header,
     pub lines: Vec<Line>,
-    /// Number of shards.
     pub shards: u32,
 }
 

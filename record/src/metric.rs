@@ -22,7 +22,6 @@ macro_rules! metrics {
         impl Metric {
             pub const ALL: &[Self] = &[$(Self::$metric,)*];
 
-            /// Its name in tables, its unit, and `true` if it is sampled.
             fn facts(self) -> (&'static str, Unit, bool) {
                 match self {
                     $(Self::$metric => ($name, Unit::$unit, $is_sampled),)*

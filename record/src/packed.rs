@@ -11,7 +11,6 @@ pub const MOST_UNPACKED: usize = 64 << 20;
 /// The first bytes of a zstd frame.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// A content as one zstd frame.
 pub fn packed(content: &[u8]) -> Vec<u8> {
     compress_to_vec(content, CompressionLevel::Fastest)
 }

@@ -29,7 +29,6 @@ pub struct Point {
     pub refused: Option<PointRefusal>,
 }
 
-/// Longest name of a dimension or metric.
 const LONGEST_NAME: usize = 64;
 
 /// Checks a name of an experiment, a dimension or a metric: they are part of tables and filters.
@@ -121,7 +120,6 @@ impl Place {
         Self::default().at(executor)
     }
 
-    /// The same place with an executor.
     pub fn at(&self, executor: &Executor) -> Self {
         let place = self.clone().with("engine", executor.engine.as_str());
         place.with("strategy", executor.strategy.to_string().as_str())
@@ -265,7 +263,6 @@ impl Points {
         self.processes.iter().filter(|point| point.refused.is_none())
     }
 
-    /// The samples of a metric, process by process; without processes that did not end.
     pub fn samples<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = (u32, &'a Samples)> {
         self.measured().filter_map(move |point| Some((point.process, point.values.get(metric)?)))
     }

@@ -33,7 +33,6 @@ impl Sample {
 pub struct Samples(pub Vec<Sample>);
 
 impl Samples {
-    /// Each sample, and whether it is clean.
     pub(super) fn with_clean(&self) -> Vec<(Sample, bool)> {
         self.0.iter().map(|sample| (*sample, sample.clean)).collect()
     }
@@ -41,7 +40,7 @@ impl Samples {
 
 /// The form in record files: one observation as a number, samples column by column.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number, or samples: whole numbers of calls and of ns")]
 enum Packed {
     One(#[serde(serialize_with = "one")] f64),
     Columns(Columns),
@@ -63,7 +62,7 @@ struct Columns {
 }
 
 #[derive(PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a whole number, or one for each sample")]
 enum Column {
     Same(u64),
     Each(Vec<u64>),

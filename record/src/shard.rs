@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Most shards of a run.
 const MOST: u32 = 4096;
 
 /// One of the parts into which a run is divided, written `I/N`.
@@ -16,7 +15,6 @@ const MOST: u32 = 4096;
 pub struct Shard {
     /// From 1.
     pub index: u32,
-    /// Number of shards.
     pub of: u32,
 }
 

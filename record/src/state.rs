@@ -12,7 +12,6 @@ const BELOW: u64 = 110;
 pub struct Prevailing {
     /// Its shortest probe, ns; 0 without a probe.
     pub low: u64,
-    /// The share of the probes in this state.
     pub share: f64,
 }
 

@@ -7,13 +7,14 @@ use crate::files::{self, FilePath, read_whole, without_mark};
 use crate::packed::unpacked;
 use crate::terminal::complain;
 use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::FileType;
 use serde_json::Value;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use touchstone_executor::guest::text::{abridged, line};
 
-/// A file of the folder `records`.
 pub fn default_path(name: &str) -> PathBuf {
     files::own("records").join(name)
 }
@@ -27,13 +28,10 @@ pub fn output_path(name: &str, is_whole: bool) -> PathBuf {
 /// The remedy for a record file that cannot be written, as the end of a message.
 const OTHER: &str = "name another file with --records (merge: -o)";
 
-/// The records of `make bench`.
 pub const BENCH: &str = "records.jsonl";
-/// The records of `make peers`.
 pub const PEERS: &str = "peers.jsonl";
 /// Some of the peers' comparisons, by builds whose functions lie in another order: a run for each.
 pub const LAYOUTS: &str = "layouts.jsonl";
-/// The records of `make swap`.
 pub const SWAPS: &str = "swap.jsonl";
 /// Records of cells on more threads than processors.
 pub const OVERSUBSCRIBED: &str = "oversubscribed.jsonl";
@@ -42,7 +40,6 @@ pub const COUNTS: &str = "counts.jsonl";
 /// The findings of `make checks`.
 pub const CHECKS: &str = "checks.jsonl";
 
-/// A header with the lines below it.
 pub type Run = (Header, Vec<Line>);
 
 /// A record file's content: its runs, the newest last.
@@ -188,7 +185,6 @@ fn replaced(value: Value) -> Value {
     }
 }
 
-/// Where the lines of a run go.
 pub trait Sink {
     /// Stores a line. If that fails, earlier lines stay whole.
     fn append(&mut self, line: &Line) -> Result<()>;
@@ -226,7 +222,8 @@ impl Drop for RecordFile {
 impl RecordFile {
     /// Opens or creates the file for appending and locks it. If a kill left half a line at the
     /// end, the line is closed, so that the next record starts on a new line.
-    /// Fails when the folder cannot be written, or another run holds the file.
+    /// Fails when the folder cannot be written, the file holds something else, or another run
+    /// holds it.
     pub fn append_to(path: impl Into<FilePath>) -> Result<Self> {
         let path = path.into();
         let mut file = files::append_to(&path)
@@ -241,6 +238,7 @@ impl RecordFile {
                 return Err(error).with_context(|| format!("cannot lock {path}"));
             }
         }
+        ensure_records(&mut file, &path)?;
         let was_torn = close_last_line(&mut file).with_context(|| format!("repairing {path}"))?;
         Ok(Self { file, path, was_torn, replaces: None })
     }
@@ -274,7 +272,14 @@ impl RecordFile {
         let folder = files::folder_of(path);
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}; {OTHER}", folder.display()))?;
-        ensure!(!path.is_dir(), "cannot replace {}: it is a folder; {OTHER}", path.display());
+        // A link becomes a file: the one that it leads to stays.
+        if let Some(found) = path.symlink_metadata().ok().filter(|found| !found.is_symlink()) {
+            let place = FilePath::from(path);
+            let kind = files::in_words(FileType::from_raw_mode(found.mode()));
+            ensure!(found.is_file(), "cannot replace {place}: it is {kind}; {OTHER}");
+            let file = File::open(path).with_context(|| format!("cannot read {place}"));
+            ensure_records(&mut file?, &place)?;
+        }
         // Nobody named this file: it is not written through a link.
         let name = path.with_added_extension("part");
         let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;
@@ -395,6 +400,36 @@ impl<W: Write> Sink for Stream<W> {
     }
 }
 
+/// Fails if a file holds something else than records: nobody wants to lose his own text by the name
+/// of a wrong file. A damaged line is no reason.
+fn ensure_records(file: &mut File, path: &FilePath) -> Result<()> {
+    let mut start = Vec::new();
+    let read = file.seek(SeekFrom::Start(0));
+    let read = read.and_then(|_| Read::by_ref(file).take(START).read_to_end(&mut start));
+    read.with_context(|| format!("cannot read {path}"))?;
+    let lines = without_mark(&start).trim_ascii().split(|byte| *byte == b'\n');
+    let lines: Vec<&[u8]> = lines.map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).collect();
+    let is_record = |line: &&[u8]| match serde_json::from_slice::<Line>(line) {
+        Ok(_) => true,
+        Err(error) => error.is_eof() && line.starts_with(KIND),
+    };
+    // A kill may have left a few bytes of the only line.
+    let is_torn = || matches!(lines[..], [line] if KIND.starts_with(line));
+    ensure!(
+        lines.is_empty() || is_torn() || lines.iter().any(is_record),
+        "{path} holds something else than records{}; {OTHER}",
+        if start.starts_with(&PACKED) { ", or packed ones" } else { "" }
+    );
+    Ok(())
+}
+
+/// Bytes of a file that are looked at: a header has a few thousand.
+const START: u64 = 256 << 10;
+/// How a line begins.
+const KIND: &[u8] = b"{\"kind\":\"";
+/// How a packed file begins (RFC 8878, 3.1.1).
+const PACKED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
 /// Ends a half-written last line. `true` if there was one.
 fn close_last_line(file: &mut File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
@@ -423,6 +458,36 @@ mod tests {
         std::fs::write(&marked, ["\u{feff}".as_bytes(), &content].concat()).unwrap();
         let (plain, marked) = (load(&plain).unwrap(), load(&marked).unwrap());
         assert_eq!((plain.runs.len(), marked.skipped), (marked.runs.len(), Vec::new()));
+    }
+
+    #[test]
+    fn only_records_are_appended_to_or_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some");
+        let header = Line::Run(Box::new(Header { schema: SCHEMA, ..Header::default() }));
+        let header = serde_json::to_string(&header).unwrap();
+        let others = ["(module)", "[1]", "{\"a\": 1}", "{\n  \"a\": 1\n}", "\u{feff}text"];
+        for own in others.into_iter().chain(["{\"kind\":\"Pod\"}", "{\n  \"kind\": \"run\"\n}"]) {
+            std::fs::write(&path, own).unwrap();
+            for refused in [RecordFile::append_to(&path), RecordFile::replacing(&path)] {
+                let said = format!("{:#}", refused.unwrap_err());
+                assert!(said.contains("holds something else than records; name"), "{said}");
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), own);
+        }
+        let (half, damaged) = (&header[..40], format!("damage\n{header}\n"));
+        for records in ["", "\n", "{\"ki", "{\"ki\n", half, &header, &damaged] {
+            std::fs::write(&path, records).unwrap();
+            // The first closes half a line.
+            for _ in 0..2 {
+                RecordFile::append_to(&path).unwrap();
+                RecordFile::replacing(&path).unwrap();
+            }
+        }
+        for (other, kind) in [(Path::new("/dev/null"), "a device"), (folder.path(), "a folder")] {
+            let said = RecordFile::replacing(other).unwrap_err().to_string();
+            assert!(said.contains(&format!("it is {kind}; name another file")), "{said}");
+        }
     }
 
     #[test]

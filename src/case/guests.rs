@@ -48,7 +48,6 @@ impl Guests {
         Self { counting: true, ..self }
     }
 
-    /// The checked-in guests.
     pub fn built() -> Self {
         Self::in_folder(files::project("test-runtime/built"))
     }

@@ -90,8 +90,7 @@ impl Input {
             Self::Hex(text) => parse_hex(text),
             Self::Text { text } => Ok(text.as_bytes().to_vec()),
             Self::File { file, first_line } => {
-                let content = read_whole(file);
-                let content = content.with_context(|| format!("cannot read the input {file}"))?;
+                let content = read_whole(file)?;
                 Ok(match first_line {
                     Some(line) => [line.as_bytes(), b"\n", &content].concat(),
                     None => content,
@@ -130,7 +129,6 @@ impl Input {
         }
     }
 
-    /// Resolves the path of a file relative to the folder of the case file.
     pub(super) fn resolve(&mut self, folder: &FilePath) {
         if let Self::File { file, .. } = self {
             *file = folder.join(file.path());
@@ -138,7 +136,6 @@ impl Input {
     }
 }
 
-/// Checks the size of generated content, bytes.
 fn check_size(bytes: usize) -> Result<()> {
     ensure!(bytes as u64 <= LARGEST, "a generated input has at most {} MiB", LARGEST >> 20);
     Ok(())

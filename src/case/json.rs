@@ -8,7 +8,6 @@ use serde_json::Value;
 pub(super) const SMALLEST: usize = 1024;
 
 const RECIPIENT: &str = "intents.near";
-/// End of a text, after the entries.
 const END: &str = "]}";
 
 /// A text of exactly `bytes` bytes, `None` below [`SMALLEST`]. Has as many entries as fit; the last

@@ -80,6 +80,8 @@ pub struct Case {
     /// Further calls whose outputs are compared before anything is timed.
     #[serde(default)]
     pub also: Vec<Also>,
+    /// How to read the times, as `touchstone cases` prints it.
+    #[serde(default)]
     pub analysis: String,
 }
 
@@ -188,7 +190,6 @@ pub fn find_work<'a>(cases: &'a [Case], name: &str) -> Result<(&'a Case, Option<
     }
 }
 
-/// The cases of the project.
 pub fn built_in() -> Result<Vec<Case>> {
     load_all(files::project("benches/cases"))
 }
@@ -268,7 +269,6 @@ fn problem(case: &Case) -> Option<String> {
     Some(fault.to_owned())
 }
 
-/// A list of a case that is too long.
 fn too_many(case: &Case) -> Option<String> {
     let Case { guests, threads, also, without, link, .. } = case;
     let lists = [

@@ -107,7 +107,6 @@ impl<'a> Session<'a> {
         digest_of(&(own, guests, seed, rounds, small, stall, memory))
     }
 
-    /// The header of a run with a seed.
     fn header(&mut self, sampling: &Sampling, seed: u64) -> Result<Header> {
         self.asked.terms.seed = seed;
         let all = self.plan()?;

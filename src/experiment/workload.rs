@@ -65,7 +65,6 @@ impl Host {
     }
 }
 
-/// A question, and what is needed to answer it.
 pub struct Ask<'a> {
     pub host: Host,
     pub question: &'a Question,
@@ -136,7 +135,6 @@ pub struct Planned {
     pub refused: Vec<Line>,
 }
 
-/// A message of a workload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Said {
     /// The next step, for the progress display.
@@ -157,7 +155,6 @@ impl Said {
 
 pub type Say<'a> = dyn FnMut(Said) + 'a;
 
-/// The part of an experiment that is its own.
 pub trait Workload: Sync {
     /// The questions of a run. Fails if a data file is wrong or nothing is selected.
     fn plan(&self, host: &mut Host, asked: &Asked) -> Result<Planned>;

@@ -7,7 +7,6 @@ use touchstone_executor::Feature;
 use touchstone_executor::guest::Error;
 use touchstone_executor::guest::{ModuleInfo, PREFIX, unpack};
 
-/// The content of a module or a component.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Inspection {
     pub is_component: bool,
@@ -36,11 +35,9 @@ pub struct Inspection {
 /// Identity of a module or a component by its binary form, also if the file is text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Identity {
-    /// `true` for a compressed blob.
     pub is_packed: bool,
     /// Number of bytes, compressed ones in a blob.
     pub bytes: usize,
-    /// SHA-256 of these bytes.
     pub sha256: String,
 }
 
@@ -66,7 +63,6 @@ pub struct Import {
     pub answer: Answer,
 }
 
-/// The provider of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

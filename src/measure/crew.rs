@@ -282,7 +282,6 @@ struct Place {
     /// Processors to which it may move.
     spare: Vec<usize>,
     pinned: Option<Pinned>,
-    /// The last probe, and when it was made.
     probed: Option<(Instant, Probed)>,
 }
 

@@ -5,7 +5,6 @@ use anyhow::{Context, Result, ensure};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// The calling thread.
 const SELF: Pid = Pid::from_raw(0);
 
 /// One processor for each thread, among those of the calling one. Fails if there are fewer.

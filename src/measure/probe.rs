@@ -220,7 +220,6 @@ impl Watch {
     }
 }
 
-/// One probe of one processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// Time since the beginning.

@@ -39,7 +39,6 @@ const FEWEST_SHORT_CALLS: u64 = 125;
 const WIDER: u64 = 20;
 
 impl RoundPlan {
-    /// One call of each thread.
     pub const ONE_CALL: Self =
         Self { calls: 1, batch: 1, step: 1, time: Duration::ZERO, settles: false, probes: false };
 
@@ -74,7 +73,6 @@ impl RoundPlan {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// Calls and ns of each thread.
     pub threads: Vec<(u64, u64)>,
     /// `true` if the probe was clean before and after on every thread's processor.
     pub clean: bool,

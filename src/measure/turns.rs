@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub trait Side {
-    /// Plans rounds of about `sample`.
     fn plan(&mut self, sample: Duration) -> Result<RoundPlan>;
 
     fn round(&mut self, plan: RoundPlan) -> Result<Round>;
@@ -33,34 +32,45 @@ type Turns = (Vec<(f64, f64)>, Vec<usize>);
 /// Rounds that are made however long they take.
 const FEWEST: usize = 3;
 
+/// A side that is of no use any more, by its index.
+#[derive(Debug)]
+pub struct FailedSide {
+    pub side: usize,
+    pub error: anyhow::Error,
+}
+
 /// Times some sides in turns, in random order within each round, because the first side may be
 /// slower. A round of the result has one of each side. Rounds with interference are repeated within
-/// the retry budget. Long calls have fewer rounds.
+/// the retry budget that each side has. Long calls have fewer rounds.
 pub fn in_turns(
     sides: &mut [&mut dyn Side],
     budget: &Budget,
     random: &mut Random,
-) -> Result<Vec<Vec<Round>>> {
+) -> Result<Vec<Vec<Round>>, FailedSide> {
+    let failed = |side| move |error| FailedSide { side, error };
     let order = |random: &mut Random, sides: usize| shuffled((0..sides).collect(), random);
     let mut plans = vec![RoundPlan::ONE_CALL; sides.len()];
     for place in order(random, sides.len()) {
-        plans[place] = sides[place].plan(budget.sample)?;
+        plans[place] = sides[place].plan(budget.sample).map_err(failed(place))?;
     }
     let longest = budget.cell * u32::try_from(sides.len()).unwrap_or(u32::MAX);
-    let began = Instant::now();
-    let mut judge = Judge::new(budget.rounds * sides.len(), budget.retry);
+    let (began, mut repeats) = (Instant::now(), Duration::ZERO);
+    let judge = |_| Judge::new(budget.rounds, budget.retry);
+    let mut judges: Vec<Judge> = (0..sides.len()).map(judge).collect();
     let mut all: Vec<Vec<Round>> = Vec::with_capacity(budget.rounds);
-    while all.len() < budget.rounds && (all.len() < FEWEST || began.elapsed() <= longest) {
+    while all.len() < budget.rounds && (all.len() < FEWEST || began.elapsed() <= longest + repeats)
+    {
         let mut round = BTreeMap::new();
         for place in order(random, sides.len()) {
             let side = &mut *sides[place];
             let own = loop {
                 let started = Instant::now();
-                let mut own = side.round(plans[place])?;
-                match judge.judge(&mut own, started.elapsed()) {
-                    Use::Again => {}
+                let mut own = side.round(plans[place]).map_err(failed(place))?;
+                let took = started.elapsed();
+                match judges[place].judge(&mut own, took) {
+                    Use::Again => repeats += took,
                     Use::PlanAgain => {
-                        plans[place] = side.plan(budget.sample)?;
+                        plans[place] = side.plan(budget.sample).map_err(failed(place))?;
                         all.clear();
                     }
                     Use::Sample => break own,
@@ -73,14 +83,14 @@ pub fn in_turns(
     Ok(all)
 }
 
-/// Times subject and baseline [in turns](in_turns).
 pub fn turns(
     subject: &mut dyn Side,
     baseline: &mut dyn Side,
     budget: &Budget,
     random: &mut Random,
 ) -> Result<Turns> {
-    let rounds = in_turns(&mut [subject, baseline], budget, random)?;
+    let rounds = in_turns(&mut [subject, baseline], budget, random);
+    let rounds = rounds.map_err(|failed| failed.error)?;
     let is_noisy = |(place, round): (usize, &Vec<Round>)| {
         let probes = round.iter().fold(Probes::NONE, |all, own| all.and(own.probes));
         (!probes.are_alike()).then_some(place)
@@ -94,7 +104,7 @@ pub fn turns(
 mod tests {
     use super::*;
 
-    /// A side with a list of rounds; the last one repeats.
+    /// A side with a list of rounds; the last one repeats. It fails where the list is empty.
     struct Listed {
         rounds: Vec<Round>,
         made: usize,
@@ -119,7 +129,7 @@ mod tests {
         fn round(&mut self, _: RoundPlan) -> Result<Round> {
             let round = self.rounds.get(self.made).or(self.rounds.last());
             self.made += 1;
-            Ok(round.cloned().unwrap_or_else(|| self::round(1, true)))
+            round.cloned().ok_or_else(|| anyhow::anyhow!("no round is listed"))
         }
     }
 
@@ -153,6 +163,24 @@ mod tests {
         let (times, noisy) =
             turns(&mut a, &mut b, &budget(Duration::ZERO), &mut Random::new(1)).unwrap();
         assert_eq!((times.len(), noisy), (4, vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn every_side_has_a_retry_budget_of_its_own() {
+        let (bad, good) = (round(900_000, false), round(100_000, true));
+        let mut sides = [0; 3].map(|_| listed(&[bad.clone(), good.clone()]));
+        let [a, b, c] = &mut sides;
+        let budget = budget(Duration::from_nanos(1));
+        in_turns(&mut [a, b, c], &budget, &mut Random::new(1)).unwrap();
+        assert_eq!(sides.map(|side| side.made), [5; 3]);
+    }
+
+    #[test]
+    fn the_side_that_fails_is_named() {
+        let (mut a, mut b) = (listed(&[round(100_000, true)]), listed(&[]));
+        let budget = budget(Duration::ZERO);
+        let failed = in_turns(&mut [&mut a, &mut b], &budget, &mut Random::new(1)).unwrap_err();
+        assert_eq!((failed.side, failed.error.to_string().as_str()), (1, "no round is listed"));
     }
 
     /// A machine in a state that stays, which is not the one of the calibration, and one that

@@ -83,7 +83,6 @@ fn call(
     }
 }
 
-/// Fails if an output differs from the expected one.
 pub(crate) fn compare(opened: &Opened, output: &[u8]) -> Result<()> {
     ensure!(
         output == &*opened.expected,
@@ -132,7 +131,6 @@ impl Work for InBursts {
     }
 }
 
-/// The raw interface of a runtime.
 pub struct Raw {
     call: RawCaller,
     output: Vec<u8>,

@@ -77,20 +77,40 @@ pub fn hint(wanted: &str, names: &[String]) -> String {
 }
 
 /// Names or parts of names similar to a text, as the end of a message; else all, if few.
-pub fn near(wanted: &str, names: &[String]) -> String {
+fn near(wanted: &str, names: &[String]) -> String {
     let mut parts = BTreeSet::new();
     for name in names {
         parts.insert(name.as_str());
         parts.extend(name.split('/').flat_map(|part| part.split("_from_").chain([part])));
     }
-    let near = similar(wanted, parts.into_iter());
+    or_all(similar(wanted, parts.into_iter()), names)
+}
+
+/// The same for names that are used as a whole.
+pub fn near_name(wanted: &str, names: &[String]) -> String {
+    or_all(similar(wanted, names.iter().map(String::as_str)), names)
+}
+
+fn or_all(similar: Vec<String>, names: &[String]) -> String {
     match names.len() {
-        _ if !near.is_empty() => text::near(&near),
+        _ if !similar.is_empty() => text::near(&similar),
         0 => "; there are none".to_owned(),
         1..=FEW => {
             let names: Vec<String> = names.iter().map(|name| text::name(name)).collect();
             format!("; there are {}", names.join(", "))
         }
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_name_is_near_only_where_parts_are_names() {
+        let names = ["foo/bar".to_owned()];
+        assert_eq!(near("bar", &names), "; near: bar, foo/bar");
+        assert_eq!(near_name("bar", &names), "; near: foo/bar");
     }
 }

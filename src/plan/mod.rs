@@ -11,7 +11,7 @@ pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
 pub use cells::{Cell, Plan, crowded};
 pub use comparisons::{Compare, Names, Rows, Wanted, default_rows};
-pub use filter::{Filter, hint, near};
+pub use filter::{Filter, hint, near_name};
 pub use overview::keep_overview;
 
 use anyhow::{Result, ensure};

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use touchstone_executor::adapter::MeasuredEngine;
+use touchstone_executor::guest::text::harmless;
 
 /// The options: what to measure, how long, and where the records go.
 #[derive(Debug, Clone, clap::Args)]
@@ -29,7 +30,7 @@ pub struct Arguments {
     #[arg(long, value_enum, value_name = "HOW", default_value = "full")]
     pub sampling: SamplingName,
     /// Share this many seconds among the samples of all cells
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     pub budget: Option<Duration>,
     /// Use this seed for the order of cells and rounds [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -42,7 +43,7 @@ pub struct Arguments {
     #[arg(long)]
     pub in_process: bool,
     /// Fail a cell that takes longer than this many seconds, compilation included
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "600", value_parser = seconds)]
     pub cell_limit: Duration,
     /// Append the records to FILE, or print them if it is `-` [default: records/records.jsonl of
     /// the project]
@@ -60,19 +61,19 @@ pub enum SamplingName {
     Quick,
 }
 
-/// The given seed, or one from the clock.
 pub fn seed(given: Option<u64>) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     given.unwrap_or_else(|| now.map_or(1, |now| now.as_secs()))
 }
 
-/// For clap: a time above 0 s.
+/// For clap: a time above 0 s, and of a year at most.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is not a number of seconds above 0");
-    let seconds: f64 = text.parse().map_err(|_| wrong())?;
-    let time = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
-    if time.is_zero() { Err(wrong()) } else { Ok(time) }
+    let seconds = text.parse().ok().filter(|own: &f64| *own > 0.0 && *own <= YEAR);
+    let time = seconds.map(Duration::from_secs_f64).filter(|time| !time.is_zero());
+    time.ok_or_else(|| format!("'{text}' is not a number of seconds above 0 and up to {YEAR}"))
 }
+
+const YEAR: f64 = 365.0 * 24.0 * 3600.0;
 
 /// Time of an overview after which no cell is measured again, so that busy machines have a page.
 const OVERVIEW: Duration = Duration::from_secs(75);
@@ -248,5 +249,5 @@ pub fn stopped_code() -> u8 {
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    below.unwrap_or_else(|| path.to_owned()).display().to_string()
+    harmless(&below.unwrap_or_else(|| path.to_owned()).to_string_lossy())
 }

@@ -67,7 +67,6 @@ impl Came {
     }
 }
 
-/// Selects cells and comparisons.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Selection {
     /// A filter over the names of cells and comparisons.

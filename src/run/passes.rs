@@ -30,7 +30,6 @@ const COMPILED_ONCE: u64 = 4 << 20;
 pub struct Host<'a> {
     pub cases: &'a [Case],
     pub engines: &'a [Arc<dyn MeasuredEngine>],
-    /// Makes the guests for this process.
     pub guests: &'a dyn Fn() -> Guests,
     /// Makes the command that starts a worker, which must call [`super::serve`].
     pub worker: &'a dyn Fn() -> Result<Command>,
@@ -51,7 +50,6 @@ pub fn no_pairs(of: &Match, _: u64, _: &mut Vec<Comparison>) -> Result<()> {
     bail!("nothing here makes pairs of processes for {}", of.name())
 }
 
-/// Receives the progress of a run.
 pub trait Observer {
     fn begins(&mut self, name: &str);
     /// The run has this many more tasks.
@@ -264,7 +262,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Does tasks in this process.
     fn here(&mut self, process: u32, tasks: &[Task]) -> Result<()> {
         self.reference = self.calibration.reference();
         probe::calibrated(self.reference);
@@ -383,7 +380,6 @@ impl Run<'_> {
         self.refuse(Refusal { guest, ..refusal })
     }
 
-    /// Records the outcome of a task.
     fn keep(&mut self, process: u32, task: &Task, done: Done) -> Result<()> {
         match (task, done) {
             (Task::Cell(cell), Done::Measured { setup, metrics }) => {
@@ -463,7 +459,6 @@ impl Run<'_> {
     }
 }
 
-/// Shuffles the modules, and the tasks of each module.
 fn order(unit: Vec<Vec<Task>>, random: &mut Random) -> Vec<Task> {
     let unit = shuffled(unit, random);
     unit.into_iter().flat_map(|tasks| shuffled(tasks, random)).collect()

@@ -19,7 +19,6 @@ const GUEST_DIGESTS: &str = "test-runtime/built/SHA256SUMS";
 /// Digits of a SHA-256 that identify what it is of.
 const DIGITS: usize = 16;
 
-/// The header of a run that begins now.
 pub fn header(sampling: Sampling, engines: &[Arc<dyn MeasuredEngine>], plan: &Plan) -> Header {
     let started_at = now();
     let facts = |engine: &Arc<dyn MeasuredEngine>| {
@@ -102,7 +101,6 @@ fn processor(cpuinfo: &str) -> String {
     }
 }
 
-/// The tools that built this binary.
 pub fn tools() -> Tools {
     Tools {
         touchstone: env!("CARGO_PKG_VERSION").to_owned(),
@@ -130,7 +128,6 @@ fn git(arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The project as this clone knows it.
 #[derive(Debug, Default)]
 pub struct Clone;
 

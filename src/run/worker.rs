@@ -15,7 +15,6 @@ use std::sync::Arc;
 use touchstone_executor::Strategy;
 use touchstone_executor::adapter::MeasuredEngine;
 
-/// A cell to measure or a comparison to make.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Task {
     Cell(CellKey),
@@ -75,7 +74,6 @@ impl Task {
     }
 }
 
-/// Most threads of some tasks; 1 if there are none.
 pub(super) fn most_threads(tasks: &[Task]) -> usize {
     tasks.iter().map(|task| task.parts().threads).max().unwrap_or(1)
 }
@@ -89,7 +87,6 @@ pub enum Scope {
     Cell,
 }
 
-/// The outcome of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Done {
     Measured {
@@ -102,7 +99,6 @@ pub enum Done {
         /// Indices of the rounds with interference.
         noisy: Vec<usize>,
     },
-    /// Refused or failed.
     Refused {
         refusal: Box<Refusal>,
     },

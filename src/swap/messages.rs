@@ -47,7 +47,6 @@ impl Kind {
 #[derive(Clone)]
 pub struct Ready {
     pub method: Method,
-    /// The strategy of its instances.
     pub strategy: Strategy,
     pub(super) engine: Arc<dyn MeasuredEngine>,
     pub(super) kinds: Arc<[Kind; 2]>,

@@ -21,7 +21,6 @@ pub enum Method {
     /// An instance of each, kept and reset in place.
     #[strum(serialize = "two_live_instances")]
     TwoLive,
-    /// A pool for each.
     Pool,
 }
 

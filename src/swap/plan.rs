@@ -15,19 +15,16 @@ use touchstone_executor::{Abi, Execution};
 
 #[derive(Debug, Clone)]
 pub struct SwapPlan {
-    /// A case for each kind of message.
     pub kinds: [Arc<Case>; 2],
     pub load: LoadPlan,
     /// Methods whose memory over many swaps is read, a regular expression; all if there is none.
     pub soak: Option<String>,
 }
 
-/// The load and the number of replacements.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadPlan {
     pub threads: usize,
     pub replacements: u64,
-    /// Pause after each replacement.
     pub pause: Duration,
 }
 
@@ -73,7 +70,6 @@ fn parse(file: File, cases: &[Case]) -> Result<SwapPlan> {
     })
 }
 
-/// An engine that is left out, and why.
 pub type LeftOut = (Arc<dyn MeasuredEngine>, String);
 
 /// The engines whose modules are swapped, and those that are left out.
@@ -97,7 +93,6 @@ pub fn engines(all: &[Arc<dyn MeasuredEngine>]) -> (Vec<Arc<dyn MeasuredEngine>>
     (engines, left_out)
 }
 
-/// A swap method of an engine, or swaps under load on it.
 pub type Way = (Arc<dyn MeasuredEngine>, Option<Method>);
 
 /// The ways that a filter selects by their names, `<engine>/<method>` or `<engine>/under_load`.

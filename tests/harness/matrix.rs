@@ -46,7 +46,7 @@ fn a_right_cell_has_times_and_what_was_in_force() {
     assert!(call.median >= 50_000.0);
     // On a busy machine there may be too few clean samples for one.
     if let Some((low, high)) = call.interval {
-        assert!(50_000.0 <= low && low <= call.median && call.median <= high);
+        assert!(low <= call.median && call.median <= high);
     }
     assert!(book.throughput(cell).unwrap().median <= 20_000.0);
     assert!(book.estimate(cell, Metric::FirstCall).unwrap().median >= 50_000.0);

@@ -3,7 +3,7 @@
 use super::store::Keep;
 use anyhow::{Result, bail};
 use std::process::Command;
-use touchstone::plan::{Filter, near};
+use touchstone::plan::{Filter, near_name};
 use touchstone::record::Check;
 use touchstone::supervise::this_program;
 use touchstone::terminal::{Progress, Style, Table, complain, print};
@@ -45,7 +45,7 @@ impl Survival {
         let names = survival::names();
         let chosen = names.iter().filter(|name| filter.matches(name)).count();
         if let (Some(text), 0) = (&self.filter, chosen) {
-            bail!("nothing matches '{text}'{}", near(text, &names));
+            bail!("nothing matches '{text}'{}", near_name(text, &names));
         }
         let progress = Progress::new(chosen, true);
         let plan = Plan {

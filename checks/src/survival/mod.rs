@@ -18,7 +18,7 @@ use std::process::Command;
 pub use found::{Scenario, Survival};
 
 /// Default rounds of each kind of kill.
-pub const ROUNDS: usize = 100;
+pub const ROUNDS: usize = 40;
 /// Default seed of the random moments.
 pub const SEED: u64 = 1;
 

@@ -17,7 +17,6 @@ pub(super) struct Init {
     folder: PathBuf,
 }
 
-/// Input of the example.
 const INPUT: &[u8] = b"touchstone\n";
 const SUM: &[u8] = include_bytes!("sum.wasm");
 

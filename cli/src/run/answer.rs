@@ -183,26 +183,34 @@ impl From<Refused> for Answer {
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     pub(super) answer: &'a Answer,
-    /// The memory of its first member that has one.
     pub(super) memory: Option<&'a Content>,
-    /// The places of its members.
     pub(super) members: Vec<usize>,
 }
 
-/// Answers grouped by result.
 #[derive(Debug, Default)]
 pub(super) struct Groups<'a> {
     pub(super) all: Vec<Group<'a>>,
-    /// `true` if a combination failed or gave two results.
+    /// `true` if a combination failed, gave two results, or was stopped where others ended.
     pub(super) failed: bool,
 }
 
 impl<'a> Groups<'a> {
-    pub(super) fn of(answers: impl IntoIterator<Item = Option<&'a Answer>>) -> Self {
+    /// Guests that were stopped are a group only where no guest has ended: beside others, more time
+    /// may give them the same result.
+    pub(super) fn of<I>(answers: I) -> Self
+    where
+        I: IntoIterator<Item = Option<&'a Answer>, IntoIter: Clone>,
+    {
         let mut own = Self::default();
-        for (place, answer) in answers.into_iter().enumerate() {
+        let answers = answers.into_iter();
+        let has_ended = answers.clone().flatten().any(|own| own.state < State::Stopped);
+        for (place, answer) in answers.enumerate() {
             let Some(answer) = answer else { continue };
-            own.failed |= answer.state.is_failure();
+            let is_unknown = has_ended && answer.state == State::Stopped;
+            own.failed |= answer.state.is_failure() || is_unknown;
+            if is_unknown {
+                continue;
+            }
             let is_like = |group: &&mut Group<'_>| {
                 let memories = group.memory.zip(answer.memory.as_ref());
                 group.answer.is_like(answer) && memories.is_none_or(|(mine, other)| mine == other)
@@ -292,6 +300,11 @@ mod tests {
 
         assert!(!of(&[&b, &a]).agree(false) && of(&[&b, &a]).agree(true));
         assert!(!of(&[&trap, &trap]).agree(false));
+
+        let stopped = Answer::nothing(State::Stopped, "ended");
+        assert_eq!(members(&of(&[&stopped, &stopped])), [[0, 1]]);
+        let slow = of(&[&stopped, &a, &a]);
+        assert!(slow.agree(false) && slow.failed && members(&slow) == [[1, 2]]);
         assert!(of(&[&a, &broken]).failed);
         assert!(!of(&[&no]).agree(true));
     }

@@ -22,7 +22,6 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// `shown` are some of the bytes `all`.
     pub(super) fn new(shown: &[u8], all: &[u8]) -> Self {
         let sha256 = touchstone::case::digest(all);
         Self { shown: hex(shown), length: all.len() as u64, sha256 }
@@ -32,7 +31,6 @@ impl Content {
         Self::new(&output[..output.len().min(KEPT)], output)
     }
 
-    /// The shown bytes, in hexadecimal.
     pub(super) fn hex(&self) -> String {
         format!("0x{}", self.shown)
     }

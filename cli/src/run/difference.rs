@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 use touchstone::terminal::Progress;
 use touchstone_executor::guest::{Open, deterministic};
 
-/// A difference between results, and its cause.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Difference {
     /// Instructions of the module that leave a choice. `None` if it has none or is a component, or
@@ -49,7 +48,6 @@ impl Difference {
         Ok(Some(Self { open: Some(open), is_allowed: found.all.len() == 1 }))
     }
 
-    /// The class for `--json`.
     pub(super) fn class(self) -> &'static str {
         match self.open {
             None => "unexplained",

@@ -46,7 +46,7 @@ use touchstone_executor::{Abi, Imports, Strategy};
 ///
 /// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits
 /// with 0 when all combinations return the same output or differ only as the specification allows,
-/// with 1 when outputs differ, the guest traps or a backend fails, with 2 when the input is
+/// with 1 when outputs differ, the guest traps, is stopped, or a backend fails, with 2 when the input is
 /// invalid, with 130 after Ctrl-C, and with 143 after SIGTERM.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  touchstone run module.wasm --call add --args 1 0xff")]
@@ -112,10 +112,10 @@ pub(super) struct Run {
     #[arg(long, value_name = "N")]
     max_pages: Option<u32>,
     /// Stop the guest after this many seconds in one call
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "10", value_parser = seconds)]
     timeout: Duration,
     /// End a compiler that takes longer than this many seconds
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "60", value_parser = seconds)]
     compile_timeout: Duration,
     /// End a process that occupies more than N MiB [default: half of the available memory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]

@@ -17,7 +17,6 @@ use touchstone_executor::{Abi, Support};
 
 /// Shown bytes of an output in a row.
 const IN_A_ROW: usize = 12;
-/// Shown bytes of the input.
 const INPUT: usize = 32;
 /// Shown bytes of a single output.
 const ALONE: usize = 256;

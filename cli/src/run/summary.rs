@@ -40,6 +40,11 @@ impl Shown<'_> {
             }
         }
         text += &self.effects();
+        // Of others, a group says so.
+        if groups.all.iter().all(|group| group.answer.state != State::Stopped) {
+            text +=
+                &exceptions(rows, State::Stopped, "stopped by the timeout, so without a result");
+        }
         for (state, words) in [
             (State::Crashed, "crashed"),
             (State::OverLimit, "over a limit"),
@@ -130,7 +135,6 @@ fn exceptions(rows: &[Row], state: State, words: &str) -> String {
     text
 }
 
-/// The number of combinations, and of their engines.
 fn combinations(rows: &[Row], members: &[usize]) -> String {
     let engines: BTreeSet<&str> = members.iter().map(|place| rows[*place].engine.id()).collect();
     let (members, engines) = (members.len(), engines.len());

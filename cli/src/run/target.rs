@@ -11,7 +11,7 @@ use touchstone::case::{Library, binary, digest, parse_hex};
 use touchstone::files::read_whole;
 use touchstone::inspect::Identity;
 use touchstone::plain;
-use touchstone::plan::near;
+use touchstone::plan::near_name;
 use touchstone_executor::adapter::{ALLOCATOR, Exports, remedy};
 use touchstone_executor::guest::text::name as shown_name;
 use touchstone_executor::guest::{
@@ -239,7 +239,7 @@ fn find_export<'a>(info: &'a ModuleInfo, name: &str) -> Result<&'a FunctionExpor
     info.exports.iter().find(|export| export.name == name).with_context(|| {
         let names: Vec<String> = info.exports.iter().map(|export| export.name.clone()).collect();
         let name_shown = shown_name(name);
-        format!("the module has no exported function '{name_shown}'{}", near(name, &names))
+        format!("the module has no exported function '{name_shown}'{}", near_name(name, &names))
     })
 }
 

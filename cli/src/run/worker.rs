@@ -51,14 +51,12 @@ pub(super) struct Call {
     pub(super) arguments: Vec<String>,
     /// Names and values of its environment variables.
     pub(super) environment: Vec<(String, String)>,
-    /// The directory that it can read.
     pub(super) directory: Option<PathBuf>,
 }
 
 /// The part of the memory that is taken after a call.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Effects {
-    /// Its digest, which is compared.
     pub(super) digest: bool,
     /// Some of its bytes: address and length.
     pub(super) dump: Option<(u64, u64)>,

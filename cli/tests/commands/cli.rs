@@ -411,7 +411,7 @@ fn a_folder_of_cases_is_made_and_measured() {
     let Some(executor) = reuse() else { return };
     let filter = format!("sum_from_sum/{executor}/1_threads$");
     assert!(touchstone(&["list", &filter, "--cases", cases]).well().contains("\n1 cell\n"));
-    let compared = ["compare", &executor, &executor, "--cases", cases, "--threshold", "1e9"];
+    let compared = ["compare", &executor, &executor, "--cases", cases, "--threshold", "1000"];
     touchstone(&compared).refused(&["name a case with --case"]);
     let short = ["--case", "sum", "--processes", "2", "--rounds", "3"];
     let ran = touchstone(&[&compared[..], &short].concat());
@@ -442,9 +442,19 @@ fn a_folder_of_cases_is_made_and_measured() {
     assert_eq!(record::load(own.join("records/records.jsonl")).unwrap().runs.len(), 1);
     let page = std::fs::read_to_string(own.join("BENCHMARK.md")).unwrap();
     assert!(page.contains("## Calls\n") && page.contains("| `sum` on `sum` |"), "{page}");
+    assert!(page.contains("both take `--cases DIR`"), "{page}");
+    std::fs::remove_file(own.join("BENCHMARK.md")).unwrap();
+    touchstone(&["report", "--cases", cases]).well();
+    assert_eq!(std::fs::read_to_string(own.join("BENCHMARK.md")).unwrap(), page);
+    touchstone(&["report", "--draft", "--layout", cases]).refused(&["a folder with pages.toml"]);
     let page = std::fs::read_to_string(own.join("benchmark/index.html")).unwrap();
     assert!(page.contains("sum"), "the case is not on the page");
     assert!(!page.contains("<table id=\"headlines\""), "a table of no picks");
+    // Nor is a page behind a link written.
+    std::fs::rename(own.join("BENCHMARK.md"), folder.at("page.md")).unwrap();
+    std::os::unix::fs::symlink(folder.at("page.md"), own.join("BENCHMARK.md")).unwrap();
+    touchstone(&["bench", &filter, "--cases", cases]).refused(&["through a symbolic link"]);
+    std::fs::remove_file(own.join("BENCHMARK.md")).unwrap();
     // A wrong output is on the page, and fails the command.
     std::fs::write(own.join("expected.bin"), [1, 2, 3, 4]).unwrap();
     let ran = touchstone(&["bench", &filter, "--cases", cases, "--sampling", "quick"]);

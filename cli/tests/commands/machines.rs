@@ -58,8 +58,11 @@ fn a_changed_a_cut_and_a_hostile_file_are_refused_with_the_reason() {
     refused(&packed(script.as_bytes()), "characters that are not allowed in 'cpu'");
     let engine = text.replace("\"engine\":\"wasm3\"", "\"engine\":\"<img src=x>\"");
     refused(&packed(engine.as_bytes()), "characters that are not allowed in 'engine'");
-    let path = folder.path().join("missing");
-    touchstone(&["verify", path.to_str().unwrap()]).refused(&["cannot check", "missing"]);
+    // A file that cannot be read does not hide the others.
+    let (missing, other) = (folder.path().join("missing"), folder.path().join("file.jsonl.zst"));
+    let ran = touchstone(&["verify", missing.to_str().unwrap(), other.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.out.matches("refused  ").count()), (1, 2), "{}", ran.out);
+    assert!(ran.out.contains("cannot read"), "{}", ran.out);
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn a_program_without_its_clone_carries_its_data() {
     alone.well(&["show"]);
     alone.well(&["report", "--draft"]);
     let (a, b) = ("wasmi_interpreted", "wasmi_instance_reuse_tracked");
-    let short = ["--processes", "2", "--rounds", "3", "--threshold", "1e9"];
+    let short = ["--processes", "2", "--rounds", "3", "--threshold", "1000"];
     alone.well(&[&["compare", a, b], &short[..]].concat());
     // Unpacked once, and named by the content.
     let cache = alone.folder.at("cache/touchstone");

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use touchstone_executor::guest::text::harmless;
 use touchstone_executor::harness::beneath;
 
 /// A file or folder. A path that the user named leads wherever it leads. A path within a folder
@@ -21,7 +22,6 @@ pub struct FilePath {
     within: Option<Arc<Root>>,
 }
 
-/// The folder that paths must not leave.
 #[derive(Debug)]
 struct Root {
     fd: OwnedFd,
@@ -47,9 +47,10 @@ impl From<&Self> for FilePath {
     }
 }
 
+/// For messages: a name with a line break is one line.
 impl fmt::Display for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.path.display().fmt(f)
+        harmless(&self.path.to_string_lossy()).fmt(f)
     }
 }
 
@@ -223,7 +224,6 @@ pub fn in_words(kind: FileType) -> &'static str {
     }
 }
 
-/// The path from a folder.
 fn rest<'a>(path: &'a Path, folder: &Path) -> Option<&'a Path> {
     let is_here = folder == Path::new(".") && path.is_relative();
     path.strip_prefix(folder).ok().or_else(|| is_here.then_some(path))

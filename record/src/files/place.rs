@@ -17,7 +17,6 @@ pub const DATA: &str = "TOUCHSTONE_DATA";
 pub struct Embedded {
     /// The files, each with its path, compressed by DEFLATE.
     pub archive: &'static [u8],
-    /// Names the content.
     pub digest: &'static str,
     /// The commit that the program was built from; empty if unknown.
     pub commit: &'static str,
@@ -63,7 +62,6 @@ fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
 }
 
-/// A data file or folder of the project.
 pub fn project(path: &str) -> PathBuf {
     place().data.join(path)
 }

@@ -35,7 +35,6 @@ impl Progress {
         Self { bar, _lines }
     }
 
-    /// Begins the next step.
     pub fn next(&self, what: impl Into<String>) {
         self.bar.set_message(terminal(&what.into(), &[]));
         self.bar.inc(1);
@@ -45,7 +44,6 @@ impl Progress {
         self.bar.inc_length(steps as u64);
     }
 
-    /// Prints a sentence above the bar.
     pub fn print(&self, sentence: &str) {
         // A closed standard error does not stop the work.
         self.bar.suspend(|| complain(sentence));

@@ -45,6 +45,7 @@ fn run_within(scenario: &str, limit: Duration) -> (ExitStatus, String) {
     }
     let _ = child.kill();
     let output = child.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("running 1 test"), "no such test");
     (output.status, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
@@ -54,7 +55,7 @@ fn start(scenario: &str) -> Command {
         .args(["scenarios", "--exact", "--nocapture", "--test-threads=1"])
         .env(SCENARIO, scenario)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
 }

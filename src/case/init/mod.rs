@@ -12,7 +12,6 @@ use touchstone_executor::guest::text::{near, similar};
 use touchstone_executor::guest::with_definitions;
 use touchstone_executor::guest::{self, ModuleInfo, constructors, started_with, unpack};
 
-/// The reason why a guest cannot be pre-initialised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InitError {
     #[error("this build cannot pre-initialise guests: it lacks the feature `wizer`")]

@@ -117,7 +117,6 @@ struct Side {
     state: State,
     /// Size of the runtime and times that are taken once.
     values: [(&'static str, u64); 4],
-    /// Answers and times of the queries.
     answers: [Vec<u8>; 3],
     times: [Vec<u64>; 3],
     /// Time of its rounds.

@@ -15,7 +15,6 @@ use touchstone_systems::fan_out::{
     COPIED, DIGESTS, MAPPED, Message, Producer, Readers, integrity, look, round,
 };
 
-/// The guest, and what the records call it.
 const GUEST: &str = "fan-out";
 /// The guest that checks messages before anything is timed, and the number of messages.
 const CONSUMER: &str = "integrity";
@@ -117,7 +116,6 @@ fn readers(loaded: &Loaded, name: &str, number: u32, calls: usize) -> Result<Rea
     Ok(Readers { instances, export, calls })
 }
 
-/// An executor that readers run on.
 struct Run<'a> {
     lab: Lab,
     engine: &'a dyn MeasuredEngine,

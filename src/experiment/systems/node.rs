@@ -16,7 +16,6 @@ use touchstone_executor::{
 };
 use touchstone_systems::node::{Call, Runtime, Settings, run};
 
-/// The guest, and what the records call it.
 const GUEST: &str = "node-runtime";
 /// Seldom more than one of a runtime's own ways is fast: these are the best of each, and the one of
 /// Touchstone's that is fastest with few written pages.

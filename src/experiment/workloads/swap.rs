@@ -83,20 +83,33 @@ impl Workload for Own {
                 }
             }
         }
+        let mut gone = Vec::new();
         // Recompiling takes seconds, so that it has few rounds, and so do others beside it.
         let mut time = |chosen: fn(&(Method, bool)) -> bool| {
-            let chosen = sides.iter_mut().filter(|(of, _)| chosen(of));
-            let (mut crews, mut timed): (Vec<&mut dyn Side>, _) = (Vec::new(), BTreeMap::new());
-            for (of, crew) in chosen {
-                timed.insert(*of, crew.as_ref().map(|_| crews.len()).map_err(Clone::clone));
-                crews.extend(crew.as_mut().ok().map(|crew| -> &mut dyn Side { crew }));
-            }
-            let rounds = in_turns(&mut crews, &budget, &mut random).map_err(Refused::from);
-            let samples = |side: usize| {
-                let rounds = rounds.as_ref().map_err(Clone::clone)?;
-                Ok(Samples(rounds.iter().map(|round| round[side].sample()).collect()))
+            let rounds = loop {
+                let (ids, mut crews): (Vec<_>, Vec<&mut dyn Side>) = sides
+                    .iter_mut()
+                    .filter(|(id, _)| chosen(id))
+                    .filter_map(|(id, crew)| Some((*id, crew.as_mut().ok()? as &mut dyn Side)))
+                    .unzip();
+                match in_turns(&mut crews, &budget, &mut random) {
+                    Ok(rounds) => break rounds,
+                    // The others are timed again without it. Its thread may be stuck: it is waited
+                    // for when all is said.
+                    Err(failed) => {
+                        gone.push(sides.insert(ids[failed.side], Err(failed.error.into())));
+                    }
+                }
             };
-            timed.into_iter().map(|(of, side)| (of, side.and_then(samples))).collect()
+            let mut place = 0..;
+            let mut samples = || {
+                let place = place.next().unwrap_or_default();
+                Samples(rounds.iter().map(|round| round[place].sample()).collect())
+            };
+            let timed = sides.iter().filter(|(id, _)| chosen(id));
+            timed
+                .map(|(id, crew)| (*id, crew.as_ref().map(|_| samples()).map_err(Clone::clone)))
+                .collect()
         };
         type Timed = BTreeMap<(Method, bool), Result<Samples, Refused>>;
         let quick: Timed = time(|(method, _)| *method != Method::Recompile);

@@ -220,7 +220,6 @@ impl Found {
 const OWN: &str = "own";
 const USED: &str = "used";
 
-/// The place of a row at a share of a capacity.
 fn at_share(place: Place, of: &str, percent: u32) -> Place {
     place.with("of", of).with("share", u64::from(percent))
 }

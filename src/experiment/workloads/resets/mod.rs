@@ -131,7 +131,7 @@ fn measure(
     say(Said::Opens(None));
     let mut sides: Vec<&mut dyn Side> =
         ready.iter_mut().map(|ready| &mut ready.crew as &mut dyn Side).collect();
-    let rounds = in_turns(&mut sides, &budget, &mut random)?;
+    let rounds = in_turns(&mut sides, &budget, &mut random).map_err(|failed| failed.error)?;
     // Once more on the instances that were timed: what the last calls wrote must be gone.
     looks.store(true, Ordering::Relaxed);
     for (side, Ready { executor, setup, mut crew }) in ready.into_iter().enumerate() {

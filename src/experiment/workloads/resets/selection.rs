@@ -110,7 +110,6 @@ impl Selection {
         }
     }
 
-    /// The input of the calls of a point.
     pub(super) fn order(&self, point: &Place) -> Order {
         Order::new(point, self.region, self.seed)
     }
