@@ -217,7 +217,7 @@ guests-check: setup ## rebuild the guests and compare with the checked-in digest
 	test-runtime/build.sh --check
 
 pictures: setup ## take pictures of the interactive page, image/page-*.png (needs Chromium)
-	TOUCHSTONE_LOOK=$(CURDIR)/image $(CARGO) test --release --locked --features=$(FEATURES) --test html -- --ignored pictures
+	TOUCHSTONE_REQUIRE_CHROMIUM=1 TOUCHSTONE_LOOK=$(CURDIR)/image $(CARGO) test --release --locked --features=$(FEATURES) --test html -- --ignored pictures
 
 check: fmt lint doc ## check format, clippy and documentation
 
