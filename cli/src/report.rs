@@ -31,7 +31,7 @@ pub(super) struct Report {
     /// Write the detailed pages to DIR [default: `benchmark` beside the page]
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    /// Write the page of a folder of cases from the records in it, as `touchstone bench --cases DIR`
+    /// Write the page of a folder of cases from the records in it, as `touchstone bench --cases`
     /// does: a draft
     #[arg(long, value_name = "DIR", conflicts_with_all = ["layout", "records", "page"])]
     cases: Option<PathBuf>,

@@ -17,8 +17,8 @@ use touchstone_systems::host::{self, Conduct, Limits, Most, Server};
 /// answer is the list of the results: as text, or in JSON if Accept or Content-Type says
 /// application/json. X-Target names the file of DIR that provides what the contract imports. A
 /// function that takes bytes has no codec and answers with bytes: `func(list<u8>)` of a component,
-/// and of a module `(i32, i32)`, where they lie and how many, beside an `alloc`. This takes a number
-/// of bytes and returns where they go.
+/// and of a module `(i32, i32)`, where they lie and how many, beside an `alloc`. This takes a
+/// number of bytes and returns where they go.
 ///
 /// Each call has a clean instance. A file is loaded when a request first names it, and again when
 /// it has changed. At most --guests of them stay loaded, each contract with a target as one more;

@@ -217,11 +217,11 @@ mod tests {
             (r#""call":-5"#, "the number -5"),
             (r#""call":1e300"#, "the number 1e+300"),
             (r#""call":1e999"#, "number out of range"),
-            (r#""call":null"#, "did not match"),
+            (r#""call":null"#, "expected a number, or samples"),
             (r#""call":{"total":[]}"#, "no sample of 'call'"),
             (r#""call":{"total":[5,0]}"#, "sample 2 of 'call'"),
             (r#""call":{"calls":0,"total":[5]}"#, "has an impossible number: calls"),
-            (r#""call":{"calls":-1,"total":[5]}"#, "did not match"),
+            (r#""call":{"calls":-1,"total":[5]}"#, "expected a number, or samples"),
             (r#""call":{"calls":18446744073709551615,"total":[5]}"#, "the number 18446744073709"),
             (r#""call":{"calls":9000000000000000,"total":[5]}"#, "impossible number: calls"),
             (r#""call":{"calls":[1,2],"total":[5]}"#, "'calls' has 2 numbers for 1 samples"),
@@ -232,7 +232,7 @@ mod tests {
             (r#""call":{"total":[5],"noisy":[1]}"#, "'noisy' is not an ascending list"),
             (r#""call":{"total":[5,6],"noisy":[1,0]}"#, "'noisy' is not an ascending list"),
             (r#""call":{"total":[5,6],"noisy":[0,0]}"#, "'noisy' is not an ascending list"),
-            (r#""call":{"total":[5],"noisy":[-1]}"#, "did not match"),
+            (r#""call":{"total":[5],"noisy":[-1]}"#, "expected a number, or samples"),
         ] {
             let reason = reason(&observed(metrics));
             assert!(reason.contains(expected), "{metrics}: {reason}");

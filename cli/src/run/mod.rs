@@ -46,8 +46,8 @@ use touchstone_executor::{Abi, Imports, Strategy};
 ///
 /// Without --call, `_start` or `run` of `wasi:cli/run` is called, or the exports are shown. Exits
 /// with 0 when all combinations return the same output or differ only as the specification allows,
-/// with 1 when outputs differ, the guest traps, is stopped, or a backend fails, with 2 when the input is
-/// invalid, with 130 after Ctrl-C, and with 143 after SIGTERM.
+/// with 1 when outputs differ, the guest traps, is stopped, or a backend fails, with 2 when the
+/// input is invalid, with 130 after Ctrl-C, and with 143 after SIGTERM.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  touchstone run module.wasm --call add --args 1 0xff")]
 pub(super) struct Run {

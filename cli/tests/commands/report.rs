@@ -87,7 +87,7 @@ fn show_names_what_it_cannot_use() {
     ]);
     touchstone(&["show", "--records", "/does/not/exist"]).refused(&["touchstone bench"]);
     let empty = folder.file("empty.jsonl", "");
-    touchstone(&["show", "--records", &empty]).refused(&["holds no run", "make bench"]);
+    touchstone(&["show", "--records", &empty]).refused(&["holds no run", "touchstone bench"]);
 
     let mut content = std::fs::read(&path).unwrap();
     let next = content.iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -205,11 +205,12 @@ fn interrupted(records: &Path, options: &[&str], signal: Signal) -> Vec<Line> {
 fn an_interrupted_run_keeps_what_it_measured() {
     let folder = Folder::new();
     let records = folder.at("resets.jsonl");
-    std::fs::write(&records, "the old ones").unwrap();
+    let old = "{\"kind\":\"run\",";
+    std::fs::write(&records, old).unwrap();
     let reuse = on_few_engines("instance_reuse");
     let few = [&*reuse, "--pages", "1", "--processes", "1024", "--rounds", "1"];
     interrupted(&records, &few, Signal::SIGTERM);
-    assert_eq!(std::fs::read_to_string(&records).unwrap(), "the old ones");
+    assert_eq!(std::fs::read_to_string(&records).unwrap(), old);
 }
 
 #[test]
