@@ -69,7 +69,7 @@ impl Filter {
     }
 }
 
-/// [`near`], and the feature of a wanted engine that this build does not have.
+/// Names similar to a text, and the feature of a wanted engine that this build does not have.
 pub fn hint(wanted: &str, names: &[String]) -> String {
     let absent = touchstone_runtimes::absent(wanted);
     let absent = absent.map(|name| format!("; --features={name} adds its backend to a build"));
