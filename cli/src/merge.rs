@@ -39,7 +39,9 @@ impl Merge {
         let merged = record::merge(files)
             .with_context(|| format!("cannot merge the shards in {}", shown(&self.folder)))?;
         if self.output == Path::new("-") {
-            write(&merged, &mut Stream::new(std::io::stdout()))?;
+            let mut records = Stream::new(std::io::stdout());
+            write(&merged, &mut records)?;
+            records.end()?;
             return Ok(Ended::Well);
         }
         let mut records = RecordFile::replacing(&self.output)?;
@@ -52,6 +54,5 @@ impl Merge {
 
 fn write(merged: &Merged, records: &mut dyn Sink) -> Result<()> {
     records.append(&Line::Run(Box::new(merged.header.clone())))?;
-    records.append_all(&merged.lines)?;
-    records.end()
+    records.append_all(&merged.lines)
 }

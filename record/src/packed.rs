@@ -15,10 +15,15 @@ pub fn packed(content: &[u8]) -> Vec<u8> {
     compress_to_vec(content, CompressionLevel::Fastest)
 }
 
+/// `true` if a content begins as a packed file does.
+pub(crate) fn is_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC)
+}
+
 /// The content of a file that may be packed.
 /// Fails when the frame is damaged, followed by something, or above [`MOST_UNPACKED`] bytes.
 pub fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>> {
-    if !bytes.starts_with(&MAGIC) {
+    if !is_packed(&bytes) {
         return Ok(bytes);
     }
     let mut rest = bytes.as_slice();

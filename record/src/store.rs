@@ -4,7 +4,7 @@ use super::check::Names;
 use super::end::Above;
 use super::{Book, Header, Line};
 use crate::files::{self, FilePath, read_whole, without_mark};
-use crate::packed::unpacked;
+use crate::packed::{is_packed, unpacked};
 use crate::terminal::complain;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::FileType;
@@ -418,7 +418,7 @@ fn ensure_records(file: &mut File, path: &FilePath) -> Result<()> {
     ensure!(
         lines.is_empty() || is_torn() || lines.iter().any(is_record),
         "{path} holds something else than records{}; {OTHER}",
-        if start.starts_with(&PACKED) { ", or packed ones" } else { "" }
+        if is_packed(&start) { ", or packed ones" } else { "" }
     );
     Ok(())
 }
@@ -427,8 +427,6 @@ fn ensure_records(file: &mut File, path: &FilePath) -> Result<()> {
 const START: u64 = 256 << 10;
 /// How a line begins.
 const KIND: &[u8] = b"{\"kind\":\"";
-/// How a packed file begins (RFC 8878, 3.1.1).
-const PACKED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Ends a half-written last line. `true` if there was one.
 fn close_last_line(file: &mut File) -> std::io::Result<bool> {

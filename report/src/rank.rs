@@ -99,17 +99,14 @@ pub(super) struct Pick<'a> {
 pub(super) fn picks<'a>(matrix: &Matrix<'_>, pages: &'a Pages) -> Vec<Pick<'a>> {
     let pick = |need: &'a Need| {
         let ranking = ranking(matrix, &need.call, |executor| is_wanted(matrix, need, executor));
-        let (_, fastest) = *ranking.first()?;
+        let (fastest, others) = ranking.split_first()?;
         let floor = matrix.records.noise.floor(&need.call.case);
-        let is_tied = |&(place, (_, time)): &(usize, (&Executor, Estimate))| {
-            place == 0 || ties(fastest, time, floor)
-        };
-        let tied = || ranking.iter().copied().enumerate().filter(is_tied);
-        let order = |(_, (own, _)): &(usize, (&Executor, Estimate))| {
-            (preference(own.strategy), own.engine.clone())
-        };
-        let (_, (executor, time)) = tied().min_by_key(order)?;
-        Some(Pick { need, executor: executor.clone(), time, ties: tied().count() - 1 })
+        let tied: Vec<_> =
+            others.iter().filter(|(_, other)| ties(fastest.1, *other, floor)).collect();
+        let all = tied.iter().copied().chain([fastest]);
+        let (executor, time) =
+            all.min_by_key(|(own, _)| (preference(own.strategy), &own.engine))?;
+        Some(Pick { need, executor: (*executor).clone(), time: *time, ties: tied.len() })
     };
     pages.needs.iter().filter_map(pick).collect()
 }
