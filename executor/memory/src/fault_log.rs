@@ -9,10 +9,6 @@
 //! `kernel.perf_event_paranoid` of at most 1, or `CAP_PERFMON`. Pages that a system call pins are
 //! not noted.
 //!
-//! Resets that drop all pages, or more than are kept, do not need the log. After [`IDLE`] of them
-//! in a row, the event is stopped, because noting a fault takes time. The next question starts it
-//! again, and no earlier position holds then.
-//!
 //! Numbers and layouts are those of `linux/perf_event.h`. A software event with a period of 1 is
 //! never throttled (`perf_swevent_event` in `kernel/events/core.c`).
 
@@ -55,7 +51,7 @@ const DATA_TAIL: usize = 1032 / 8;
 /// Host pages of the ring behind that structure: 1,024 faults where a page has 4 KiB. After more
 /// in one call, `PAGEMAP_SCAN` is hardly slower than reading them.
 const RING: usize = 4;
-/// Resets in a row that do not need the log, after which it is stopped.
+/// Resets in a row that do not need the log, after which its event is stopped.
 const IDLE: u32 = 16;
 /// `_IO('$', 0)` and `_IO('$', 1)`.
 const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
@@ -150,9 +146,8 @@ fn open(state: &mut (u64, Option<Log>), process: u64) {
 }
 
 /// Says that a reset went without the log. After several in a row, the event is stopped until
-/// somebody asks.
+/// somebody asks: noting a fault takes time.
 pub(super) fn is_unneeded() {
-    // A thread that ends may have lost it already.
     let _ = LOG.try_with(|state| {
         let mut state = state.borrow_mut();
         let (Some(process), (opened, Some(log))) = (process::number(), &*state) else { return };

@@ -1,14 +1,16 @@
 //! The content of a clean memory, also as a file in memory to be mapped.
 
 use super::HeldMappings;
+use super::addresses::Addresses;
 use super::compare::BLOCK;
 use super::exclusive::Exclusive;
 use super::host_page;
 use crate::error::{Error, Result};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::fs::File;
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 /// Images with data up to this size, bytes, are brought into memory when they are made.
@@ -16,6 +18,9 @@ const POPULATED: usize = 64 << 20;
 /// Bytes without data that are mapped from the image, so that data on both sides of
 /// them takes one mapping.
 const GAP: usize = 64 << 10;
+/// A first part that begins at most so many bytes behind the start, as data behind a stack does, is
+/// mapped from the start on, which saves every memory a mapping.
+const FRONT: usize = 1 << 20;
 /// Parts of an image at most: each takes up to two mappings of every memory.
 const PARTS: usize = 32;
 /// Bytes of larger gaps that are mapped at most to keep to that.
@@ -148,8 +153,8 @@ struct Touched {
 /// The content as a sealed file in memory, to be mapped copy-on-write, and as
 /// mappings to compare with.
 ///
-/// Only what has data is ever mapped. Between the parts lies anonymous memory: reading
-/// a hole of a file in memory would allocate a page that nobody gives back.
+/// Between the parts lies anonymous memory: reading a hole of a file in memory allocates a page
+/// that stays as long as the file. Only small holes are mapped.
 #[derive(Debug)]
 pub struct Image {
     /// As long as the content, with holes.
@@ -164,31 +169,28 @@ pub struct Image {
 #[derive(Debug)]
 struct Part {
     pages: Range<usize>,
-    bytes: *const u8,
+    bytes: Addresses,
     /// Where in each page the data lies, in blocks.
     data: Box<[Range<u16>]>,
     _held: HeldMappings,
 }
 
-// SAFETY: the mapping behind `bytes` is read-only, private to this value and
-// unmapped only when it is dropped; the file is sealed against writing.
-unsafe impl Send for Part {}
-// SAFETY: as above: all access through a shared reference is reading.
-unsafe impl Sync for Part {}
-
 impl Part {
-    /// Maps pages of a file that can neither shrink nor be written.
-    fn new(file: &File, touched: &[Touched], pages: Range<usize>, flags: MapFlags) -> Result<Self> {
+    /// Maps pages of a file that can neither shrink nor be written, and brings those from the first
+    /// one with data on into memory if that is asked for.
+    fn new(file: &File, touched: &[Touched], pages: Range<usize>, populate: bool) -> Result<Self> {
         let (start, length) = (pages.start * host_page(), pages.len() * host_page());
-        let held = HeldMappings::new(1)?;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let mapped = unsafe {
-            let any = std::ptr::null_mut();
-            rustix::mm::mmap(any, length, ProtFlags::READ, flags, file, start as u64)
-        }
-        .map_err(Error::system("cannot map the memory image"))?;
+        let (held, place) = (HeldMappings::new(1)?, Some((file.as_fd(), start)));
+        let bytes = Addresses::new(length, ProtFlags::READ, MapFlags::PRIVATE, place)
+            .map_err(Error::system("cannot map the memory image"))?;
         let mut data = vec![0..0; pages.len()];
         let first = touched.partition_point(|touched| touched.page < pages.start);
+        if populate {
+            let hole = touched[first].page * host_page() - start;
+            let (start, length) = (bytes.start().wrapping_add(hole).cast(), length - hole);
+            // SAFETY: a part of the mapping, which is only read. If that fails, faults do the same.
+            let _ = unsafe { rustix::mm::madvise(start, length, Advice::LinuxPopulateRead) };
+        }
         for Touched { page, data: of } in &touched[first..] {
             let Some(data) = data.get_mut(page - pages.start) else { break };
             let blocks = (of.start / BLOCK) as u16..of.end.div_ceil(BLOCK) as u16;
@@ -197,16 +199,7 @@ impl Part {
                 end => data.start.min(blocks.start)..end.max(blocks.end),
             };
         }
-        Ok(Self { pages, bytes: mapped.cast(), data: data.into(), _held: held })
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        let length = self.pages.len() * host_page();
-        // SAFETY: the range is the mapping made in `new`, and nobody else has it.
-        // It cannot fail for a range that was mapped as a whole.
-        let _ = unsafe { rustix::mm::munmap(self.bytes.cast_mut().cast(), length) };
+        Ok(Self { pages, bytes, data: data.into(), _held: held })
     }
 }
 
@@ -216,7 +209,8 @@ impl Image {
     /// would need too many mappings.
     pub fn new(content: &InitialContent) -> Result<Option<Self>> {
         let touched = content.touched();
-        let parts = parts_of(&pages(&touched)).map_err(Error::Unsuitable)?;
+        let pages: Vec<_> = touched.iter().map(|touched| touched.page..touched.page + 1).collect();
+        let parts = parts_of(&pages).map_err(Error::Unsuitable)?;
         let Some(&Range { end, .. }) = parts.last() else { return Ok(None) };
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("touchstone-image", flags)
@@ -239,11 +233,8 @@ impl Image {
             .map_err(Error::system("cannot seal the memory image"))?;
         // Populated: the comparing resets read it without faults.
         let all: usize = parts.iter().map(|part| part.len() * host_page()).sum();
-        let populate = if all <= POPULATED { MapFlags::POPULATE } else { MapFlags::empty() };
-        let parts = parts
-            .into_iter()
-            .map(|pages| Part::new(&file, &touched, pages, MapFlags::PRIVATE | populate))
-            .collect::<Result<_>>()?;
+        let part = |pages| Part::new(&file, &touched, pages, all <= POPULATED);
+        let parts = parts.into_iter().map(part).collect::<Result<_>>()?;
         Ok(Some(Self { file, parts, end }))
     }
 
@@ -253,9 +244,8 @@ impl Image {
         self.parts.first().map_or(0, |part| part.pages.start * host_page())
     }
 
-    /// The clean content of a page of the host; `None` where it is all zero and not
-    /// mapped from the image. With it the place of the data, on the borders of blocks to compare:
-    /// all around is zero.
+    /// The clean content of a page of the host; `None` where it is all zero. With it the place of
+    /// the data, on the borders of blocks to compare: all around is zero.
     #[inline]
     pub(super) fn page(&self, page: usize) -> Option<(&[u8], Range<usize>)> {
         if page >= self.end {
@@ -263,11 +253,11 @@ impl Image {
         }
         let part = self.parts.iter().find(|part| page < part.pages.end)?;
         let index = page.checked_sub(part.pages.start)?;
-        let data = &part.data[index];
-        // SAFETY: the page is one of the part's, so this lies in its mapping, which is
-        // readable, lives as long as `self` and is never written.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(part.bytes.add(index * host_page()), host_page()) };
+        let data = Some(&part.data[index]).filter(|data| !data.is_empty())?;
+        let bytes = part.bytes.start().wrapping_add(index * host_page());
+        // SAFETY: the page is one of the part's, so this lies in its mapping, which is readable,
+        // lives as long as `self` and is never written: the file is sealed.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes, host_page()) };
         Some((bytes, usize::from(data.start) * BLOCK..usize::from(data.end) * BLOCK))
     }
 
@@ -290,10 +280,6 @@ impl Image {
     }
 }
 
-fn pages(touched: &[Touched]) -> Vec<Range<usize>> {
-    touched.iter().map(|touched| touched.page..touched.page + 1).collect()
-}
-
 /// Runs of pages with data in ascending order. Small gaps belong to them, and the smallest of the
 /// others where there are too many.
 fn parts_of(pages: &[Range<usize>]) -> Result<Vec<Range<usize>>, String> {
@@ -314,6 +300,9 @@ fn parts_of(pages: &[Range<usize>]) -> Result<Vec<Range<usize>>, String> {
         }
         parts = joined(&parts, closed.last().copied().unwrap_or(0));
     }
+    if let Some(first) = parts.first_mut().filter(|first| first.start * page <= FRONT) {
+        first.start = 0;
+    }
     Ok(parts)
 }
 
@@ -333,6 +322,11 @@ fn joined(runs: &[Range<usize>], gap: usize) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
+    fn parts(content: &InitialContent) -> Result<Vec<Range<usize>>, String> {
+        let touched = content.touched();
+        parts_of(&Vec::from_iter(touched.iter().map(|touched| touched.page..touched.page + 1)))
+    }
+
     fn content(places: impl IntoIterator<Item = usize>) -> InitialContent {
         let parts: Vec<_> = places.into_iter().map(|page| (page * host_page(), vec![1])).collect();
         InitialContent { size: 1 << 32, parts }
@@ -341,12 +335,11 @@ mod tests {
     #[test]
     fn an_image_has_the_pages_with_data_and_small_gaps() {
         let gap = (64 << 10) / host_page();
-        let parts =
-            parts_of(&pages(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap]).touched()))
-                .unwrap();
-        assert_eq!(parts, [3..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
-        assert_eq!(parts_of(&pages(&content([]).touched())).unwrap(), []);
-        assert_eq!(parts_of(&pages(&InitialContent::zeroed(9).touched())).unwrap(), []);
+        let of = |places: &[usize]| parts(&content(places.iter().copied())).unwrap();
+        let found = of(&[2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap]);
+        assert_eq!(found, [0..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
+        assert_eq!(of(&[]), []);
+        assert_eq!(parts(&InitialContent::zeroed(9)).unwrap(), []);
     }
 
     #[test]
@@ -356,17 +349,17 @@ mod tests {
         (bytes[page], bytes[99 * page - 1]) = (1, 1);
         let content = InitialContent { size: 1 << 32, parts: vec![(5 * page + 1, bytes)] };
         assert_eq!(content.first_data_byte(), Some(6 * page + 1));
-        assert_eq!(parts_of(&pages(&content.touched())).unwrap(), [6..7, 104..105]);
+        assert_eq!(parts(&content).unwrap(), [0..7, 104..105]);
     }
 
     #[test]
     fn of_many_places_the_nearest_are_one_part() {
         let near = content((0..PARTS).map(|place| place * 1000).chain([500, 1500]));
-        let parts = parts_of(&pages(&near.touched())).unwrap();
-        assert!(parts.len() <= PARTS);
-        assert_eq!(parts[0], 0..2001);
+        let nearest = parts(&near).unwrap();
+        assert!(nearest.len() <= PARTS);
+        assert_eq!(nearest[0], 0..2001);
         let far = content((0..1000).map(|place| place * 1000));
-        assert!(parts_of(&pages(&far.touched())).unwrap_err().contains("1000 places"));
+        assert!(parts(&far).unwrap_err().contains("1000 places"));
         let places = (0..1000).map(|place| place * 1000 * host_page()).map(|at| at..at + 1);
         assert!(InitialContent::scattered(places.clone()).unwrap().contains("1000 places"));
         assert_eq!(InitialContent::scattered(places.take(60)), None);
@@ -418,15 +411,13 @@ mod tests {
     #[cfg_attr(miri, ignore = "needs mmap with files")]
     fn each_page_is_found() {
         let image = Image::new(&content([1, 2, 900, 5000])).unwrap().unwrap();
-        assert_eq!(image.start(), host_page());
+        assert_eq!(image.start(), 0);
         for page in 0..6000 {
-            let clean = image.page(page);
-            let is_inside = image.parts().any(|part| part.contains(&page));
-            assert_eq!(clean.is_some(), is_inside, "page {page}");
-            let first = clean.map_or(0, |(bytes, _)| bytes[0]);
-            assert_eq!(first == 1, [1, 2, 900, 5000].contains(&page), "page {page}");
+            let clean = image.page(page).map(|(bytes, _)| bytes[0]);
+            assert_eq!(clean, [1, 2, 900, 5000].contains(&page).then_some(1), "page {page}");
         }
     }
+
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap with files")]
     fn around_the_data_of_a_page_is_zero() {
@@ -442,9 +433,8 @@ mod tests {
         let data = |page: usize| image.page(page).unwrap().1;
         assert_eq!(data(1), 2 * BLOCK..6 * BLOCK);
         assert_eq!(data(2), page - BLOCK..page);
-        assert_eq!((data(3).len(), data(4)), (0, 0..page));
-        for index in image.parts().flatten() {
-            let (bytes, data) = image.page(index).unwrap();
+        assert!(image.page(3).is_none() && data(4) == (0..page));
+        for (bytes, data) in image.parts().flatten().filter_map(|page| image.page(page)) {
             assert!(bytes[..data.start].iter().chain(&bytes[data.end..]).all(|byte| *byte == 0));
         }
     }

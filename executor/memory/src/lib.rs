@@ -34,7 +34,7 @@
 //! | module | content |
 //! |---|---|
 //! | `image`, `template`, `region` | the clean content, shared by all memories of a module |
-//! | `mapping`, `memory`, `pool` | addresses, a memory with its resetter, many in turns |
+//! | `addresses`, `mapping`, `memory`, `pool` | a linear memory, with its resetter, many in turns |
 //! | `keys`, `growth` | opening what a memory grows by without system calls |
 //! | `exclusive`, `compare` | the proof that nobody else uses a memory; restoring its pages |
 //! | `method`, `resetter` | the kinds of reset, and the state of one memory |
@@ -43,6 +43,7 @@
 //! | `tracked`, `signals`, `open_pages`, `registry` | noticing the first write to a page |
 //! | `mappings` | a limit on the mappings of the process |
 
+mod addresses;
 mod ages;
 mod compare;
 mod error;

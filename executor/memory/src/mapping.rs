@@ -1,24 +1,18 @@
 //! A reserved range of addresses with an accessible front: a linear memory.
 
+use super::addresses::Addresses;
 use super::exclusive::Exclusive;
 use super::host_page;
 use super::mappings;
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
-use std::cell::Cell;
 use std::ops::Range;
-
-thread_local! {
-    /// The result of [`Mapping::made`].
-    static MADE: Cell<u64> = const { Cell::new(0) };
-}
 
 /// A linear memory of our own: `reserved` bytes of addresses, of which the
 /// first `accessible` can be read and written; the rest faults. It never moves.
 #[derive(Debug)]
 pub struct Mapping {
-    base: *mut u8,
-    reserved: usize,
+    reserved: Addresses,
     accessible: usize,
     /// End of what the kernel lets everybody read and write: that of what is accessible, or
     /// more where users [check bounds](Self::stay_open).
@@ -92,12 +86,6 @@ fn whole_pages(size: usize) -> Result<usize> {
 
 const BROKEN: Error = Error::Misuse("a change of its size has failed: the memory must not be used");
 
-// SAFETY: the mapping is owned by this value alone; nothing about it belongs to
-// the thread that made it.
-unsafe impl Send for Mapping {}
-// SAFETY: through a shared reference only plain numbers are given out.
-unsafe impl Sync for Mapping {}
-
 impl Mapping {
     /// Reserves `reserved` bytes and opens the first `accessible`, all zero. Both are rounded up to
     /// host pages. Fails when the system has not so many addresses left.
@@ -105,14 +93,10 @@ impl Mapping {
         let accessible = whole_pages(accessible)?;
         let reserved = whole_pages(reserved)?.max(accessible).max(host_page());
         let held = HeldMappings::new(2)?;
-        let (any, closed) = (std::ptr::null_mut(), ProtFlags::empty());
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let base = unsafe { rustix::mm::mmap_anonymous(any, reserved, closed, flags) }
+        let reserved = Addresses::new(reserved, ProtFlags::empty(), flags, None)
             .map_err(Error::system("cannot reserve addresses for a memory"))?;
-        MADE.set(MADE.get() + 1);
         let mut mapping = Self {
-            base: base.cast(),
             reserved,
             accessible: 0,
             open: 0,
@@ -137,14 +121,9 @@ impl Mapping {
         self.stays_open = true;
     }
 
-    /// Mappings that this thread has made.
-    pub fn made() -> u64 {
-        MADE.get()
-    }
-
     /// Start of the memory.
     pub fn base(&self) -> *mut u8 {
-        self.base
+        self.reserved.start()
     }
 
     /// Bytes that can be read and written.
@@ -154,14 +133,14 @@ impl Mapping {
 
     /// Bytes of addresses behind [`base`](Self::base).
     pub fn reserved(&self) -> usize {
-        self.reserved
+        self.reserved.length()
     }
 
     /// Opens more of the reservation, or closes and drops what lies beyond. What is opened is zero.
     /// Fails when it is larger than the reservation, or the kernel refuses.
     pub fn resize(&mut self, accessible: usize) -> Result<()> {
         let accessible = whole_pages(accessible)?;
-        if accessible > self.reserved {
+        if accessible > self.reserved() {
             return Err(too_large());
         }
         self.check()?;
@@ -204,8 +183,10 @@ impl Mapping {
         }
         // SAFETY: the range lies in the mapping that this value owns, and `&mut self` says that
         // nobody reads or writes it meanwhile.
-        unsafe { rustix::mm::mprotect(self.base.add(range.start).cast(), range.len(), protection) }
-            .map_err(Error::system("cannot change the size of a memory"))
+        unsafe {
+            rustix::mm::mprotect(self.base().add(range.start).cast(), range.len(), protection)
+        }
+        .map_err(Error::system("cannot change the size of a memory"))
     }
 
     /// `true` if pages may be open that were to be closed, so that the memory must not be used any
@@ -228,7 +209,8 @@ impl Mapping {
         for advice in [Advice::LinuxDontDump, Advice::LinuxNoHugepage] {
             // SAFETY: the range lies in the mapping that this value owns; its content and
             // protection stay the same.
-            let _ = unsafe { rustix::mm::madvise(self.base.add(from).cast(), end - from, advice) };
+            let _ =
+                unsafe { rustix::mm::madvise(self.base().add(from).cast(), end - from, advice) };
         }
         self.apart = end;
     }
@@ -256,7 +238,7 @@ impl Mapping {
     /// The memory, which nobody else uses.
     pub(super) fn exclusive(&mut self) -> Exclusive<'_> {
         // SAFETY: the mapping is this value's own, and borrowed mutably.
-        unsafe { Exclusive::new(self.base, self.accessible, self.reserved) }
+        unsafe { Exclusive::new(self.base(), self.accessible, self.reserved()) }
     }
 
     /// The memory as bytes.
@@ -268,14 +250,6 @@ impl Mapping {
     pub(super) fn bytes_before(&mut self, last: usize) -> &mut [u8] {
         // SAFETY: the first `accessible` bytes are readable and writable, are
         // initialised by the kernel, and belong to this value alone.
-        unsafe { std::slice::from_raw_parts_mut(self.base, self.accessible - last) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range is the mapping made in `new`, and nobody else has it.
-        // It cannot fail for a range that was mapped as a whole.
-        let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.reserved) };
+        unsafe { std::slice::from_raw_parts_mut(self.base(), self.accessible - last) }
     }
 }

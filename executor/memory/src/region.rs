@@ -5,13 +5,14 @@
 //! guest that writes there gets a fault, which its runtime makes a trap: the page is in no tracked
 //! memory, so Touchstone's handler passes the fault on.
 
+use super::addresses::Addresses;
 use super::exclusive::Exclusive;
 use super::host_page;
 use crate::error::{Error, Result};
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Length of a region is a multiple of this, bytes: guests count their memories in such pages.
 const UNIT: usize = 64 << 10;
@@ -22,21 +23,7 @@ pub struct Region {
     file: OwnedFd,
     length: usize,
     /// The mapping that can be written. The lock is that of writers: guests do not take it.
-    own: Mutex<Own>,
-}
-
-/// A mapping of the whole file.
-#[derive(Debug)]
-struct Own(*mut u8, usize);
-
-// SAFETY: the mapping is owned by this value alone; nothing about it belongs to a thread.
-unsafe impl Send for Own {}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        // SAFETY: the range is the mapping made in `Region::new`, and nobody else has it.
-        let _ = unsafe { rustix::mm::munmap(self.0.cast(), self.1) };
-    }
+    own: Mutex<Addresses>,
 }
 
 impl Region {
@@ -50,13 +37,10 @@ impl Region {
             .map_err(Error::system("cannot make a file in memory for a shared region"))?;
         rustix::fs::ftruncate(&file, length as u64)
             .map_err(Error::system("cannot size a shared region"))?;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let own = unsafe {
-            let protection = ProtFlags::READ | ProtFlags::WRITE;
-            rustix::mm::mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0)
-        }
-        .map_err(Error::system("cannot map a shared region"))?;
-        let own = Mutex::new(Own(own.cast(), length));
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let own = Addresses::new(length, protection, MapFlags::SHARED, Some((file.as_fd(), 0)))
+            .map_err(Error::system("cannot map a shared region"))?;
+        let own = Mutex::new(own);
         // After the mapping of the host's own, which stays writable.
         let seals = SealFlags::SEAL | SealFlags::FUTURE_WRITE | SealFlags::GROW | SealFlags::SHRINK;
         rustix::fs::fcntl_add_seals(&file, seals)
@@ -77,7 +61,7 @@ impl Region {
         // SAFETY: the mapping has `length` writable bytes. Only writers access it, under the
         // lock; guests read the pages at other addresses. `bytes` cannot be a part of it, because
         // nobody gets a slice of it.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), own.0, length) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), own.start(), length) };
     }
 
     /// Maps it over a memory from a page on, read-only.

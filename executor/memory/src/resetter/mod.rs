@@ -6,12 +6,12 @@ mod kept;
 mod tracking;
 
 use super::exclusive::Exclusive;
-use super::{HeldMappings, InitialContent, MemoryTemplate, ResetMethod, host_page};
+use super::{HeldMappings, Image, InitialContent, MemoryTemplate, ResetMethod, host_page};
 use crate::error::{Error, Result};
 use gate::ByFaults;
 use grown::{Behind, Grown};
 use kept::{Kept, Used};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 use tracking::Tracking;
 
@@ -100,8 +100,10 @@ impl MemoryTemplate {
     /// but a guest may write behind [`size`](Self::size): there is a fault.
     pub unsafe fn install(&self, base: *mut u8) -> Result<Resetter> {
         let size = self.size();
-        let parts = self.image().map_or(0, |image| image.parts().count());
-        let held = HeldMappings::new(2 * parts + usize::from(self.region.is_some()))?;
+        let parts = self.image().into_iter().flat_map(Image::parts);
+        let is_split = |part: Range<usize>| [part.start > 0, part.end * host_page() < size];
+        let splits = parts.flat_map(is_split).filter(|is_split| *is_split).count();
+        let held = HeldMappings::new(splits + usize::from(self.region.is_some()))?;
         // SAFETY: the caller owns the memory, and nobody uses it yet.
         let mut memory = unsafe { Exclusive::new(base, size, self.whole_size()) };
         if let Some(region) = &self.region {

@@ -439,7 +439,7 @@ fn the_last_mappings_are_left_to_others() {
     let held = HeldMappings::new(limit - 3).unwrap();
     for kind in kinds(LIMIT) {
         let made = Memory::new(Some(&template(kind)), SIZE, 2 * SIZE);
-        // Two, and two more for an image.
+        // Two, and another for an image, which has one itself.
         if kind == ResetMethod::Segments {
             assert!(made.is_ok());
         } else {
@@ -467,17 +467,18 @@ fn the_last_mappings_are_left_to_others() {
     let shared = template(ResetMethod::Drop);
     let memories: Vec<Memory> =
         (0..100).map(|_| Memory::new(Some(&shared), SIZE, 2 * SIZE).unwrap()).collect();
-    // Four of each, and one of the image.
-    assert!(HeldMappings::new(limit - 401).is_ok());
-    assert!(HeldMappings::new(limit - 400).is_err());
+    // Three of each, and one of the image.
+    assert!(HeldMappings::new(limit - 301).is_ok());
+    assert!(HeldMappings::new(limit - 300).is_err());
     drop((memories, shared));
-    // An image of three parts splits a memory into six more, and has three of its own.
+    // An image of three parts, the first at the start, splits a memory into five more, and has
+    // three of its own.
     let segments = [0, 1, 2].map(|part| (part << 20, &[1][..]));
     let content = InitialContent::from_segments(4 << 20, segments).unwrap();
     let template = MemoryTemplate::new(content, ResetMethod::Drop).unwrap();
     let memory = Memory::new(Some(&template), 4 << 20, 4 << 20).unwrap();
-    assert!(HeldMappings::new(limit - 11).is_ok());
-    assert!(HeldMappings::new(limit - 10).is_err());
+    assert!(HeldMappings::new(limit - 10).is_ok());
+    assert!(HeldMappings::new(limit - 9).is_err());
     drop((memory, template));
     assert!(HeldMappings::new(limit).is_ok());
     // Those of others' memories count, too.
