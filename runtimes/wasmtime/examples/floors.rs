@@ -1,9 +1,13 @@
-//! An empty call on a new instance each, in turns with the least that Wasmtime takes for it: an
-//! instance of the same module without data, on a memory that nobody makes clean, and a call
-//! without a check of types. As in the adapter, eight instances follow each other in one store.
+//! Calls on clean instances, in turns with the least that they can take.
+//!
+//! * An empty call on a new instance each, and what Wasmtime takes for it: an instance of the same
+//!   module without data, on a memory that nobody makes clean, and a call without a check of types.
+//!   As in the adapter, eight instances follow each other in one store.
+//! * A call that writes to each page of 1 MiB, and a loop that only reads so many pages once: no
+//!   reset that compares pages can take less.
 //!
 //! ```sh
-//! cargo run --release -p touchstone-wasmtime --example new_instance
+//! cargo run --release -p touchstone-wasmtime --example floors
 //! ```
 
 #[path = "../../../tests/fixtures/turns.rs"]
@@ -11,10 +15,14 @@
 mod turns;
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
-use touchstone_executor::{Abi, Config, Imports, InstanceFrom, MemoryFrom, Strategy};
+use touchstone_executor::{
+    Abi, Config, ExportId, Imports, Instance, InstanceFrom, MemoryFrom, Strategy,
+};
 use wasmtime::{
     Engine, Extern, InstancePre, LinearMemory, Linker, MemoryCreator, MemoryType, Module, Store,
     ValRaw,
@@ -25,6 +33,10 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const GUEST: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../test-runtime/built/test-runtime.wasm");
 const EXPORT: &str = "test_empty_return";
+/// Takes a place and a number of pages, and writes a byte into each page of the host from there on.
+const DIRTY: &str = "test_dirty_plenty_memory";
+/// Pages of WebAssembly in 1 MiB.
+const MIB: u32 = 16;
 /// Instances that follow each other in a store.
 const TENANTS: usize = 8;
 /// Calls of a sample.
@@ -106,6 +118,58 @@ fn floor(guest: &GuestModule) -> Result<InstancePre<()>> {
     Ok(linker.instantiate_pre(&module)?)
 }
 
+/// Reads all of it once.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+fn read(words: &[u64]) -> u64 {
+    words.iter().fold(0, |all, word| all | word)
+}
+
+/// A call that writes to each page of 1 MiB, against a loop that reads the same number of pages.
+fn against_reading(guest: &GuestModule, engine: &dyn MeasuredEngine) -> Result<()> {
+    let words = vec![1_u64; (MIB as usize * 65_536) / 8];
+    let heap_base = guest.info().heap_base.ok_or("no heap base")?;
+    let input = [heap_base.to_le_bytes(), MIB.to_le_bytes()].concat();
+    for strategy in [
+        Strategy::new(InstanceFrom::Reuse, MemoryFrom::Tracked),
+        Strategy::new(InstanceFrom::Pooling, MemoryFrom::Resident),
+    ] {
+        let (mut instance, run) = instance(guest, engine, strategy, DIRTY)?;
+        let mut output = Vec::new();
+        let own = || {
+            for _ in 0..CALLS {
+                let ended = instance.call(run, &input, &mut output).expect("it is clean");
+                assert!(ended.trap().is_none());
+            }
+        };
+        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_unsafe, reason = "it needs nothing"))]
+        let raw = || {
+            for _ in 0..CALLS {
+                // SAFETY: `main` has looked for what this needs of the processor.
+                black_box(unsafe { read(black_box(&words)) });
+            }
+        };
+        turns::compare(
+            &format!("{CALLS} calls that write 1 MiB, {strategy}, against reading it"),
+            own,
+            raw,
+        );
+    }
+    Ok(())
+}
+
+/// An instance, and an export of Substrate's convention.
+fn instance(
+    guest: &GuestModule,
+    engine: &dyn MeasuredEngine,
+    strategy: Strategy,
+    export: &str,
+) -> Result<(Box<dyn Instance>, ExportId)> {
+    let config = Config { imports: Imports::Trap, ..Config::default() };
+    let artifact = engine.compile(guest, strategy, &config)?;
+    let module = engine.load(guest, &artifact, strategy, &config)?;
+    Ok((module.new_instance()?, module.export(export, Abi::Substrate)?))
+}
+
 fn main() -> Result<()> {
     let bytes = std::fs::read(GUEST)?;
     let heap = HeapPages { extra: 2048, growth: Growth::Fixed };
@@ -119,11 +183,8 @@ fn main() -> Result<()> {
         Strategy::new(InstanceFrom::Recreate, MemoryFrom::Tracked),
         Strategy::new(InstanceFrom::Pooling, MemoryFrom::Resident),
     ] {
-        let config = Config { imports: Imports::Trap, ..Config::default() };
-        let artifact = engine.compile(&guest, strategy, &config)?;
-        let module = engine.load(&guest, &artifact, strategy, &config)?;
-        let run = module.export(EXPORT, Abi::Substrate)?;
-        let (mut instance, mut output) = (module.new_instance()?, Vec::new());
+        let (mut instance, run) = instance(&guest, &**engine, strategy, EXPORT)?;
+        let mut output = Vec::new();
         let own = || {
             for _ in 0..CALLS {
                 let ended = instance.call(run, &[], &mut output).expect("it is clean");
@@ -148,5 +209,9 @@ fn main() -> Result<()> {
         };
         turns::compare(&format!("{CALLS} calls, {strategy}, against the floor"), own, raw);
     }
-    Ok(())
+    #[cfg(target_arch = "x86_64")]
+    if !is_x86_feature_detected!("avx2") {
+        return Err("the loop that reads needs AVX2".into());
+    }
+    against_reading(&guest, &**engine)
 }
