@@ -169,10 +169,7 @@ fn list(job: &Job) -> Result<ExitCode> {
     for name in cells.chain(job.compares.iter().map(touchstone::plan::Compare::name)) {
         text += &format!("{name}: benchmark\n");
     }
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    touchstone::terminal::print(&text).map(|()| ExitCode::SUCCESS)
 }
 
 /// Starts this program again with criterion's options alone. `false` where that failed; a

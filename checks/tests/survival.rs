@@ -55,6 +55,10 @@ fn findings_are_stored_and_a_filter_stores_nothing() {
     let (_, error) = texts(&checks(&["survival", "nothing like it"]).code(2));
     assert!(error.contains("nothing matches"), "{error}");
     checks(&["survival", name, "--store"]).code(2);
+    std::fs::write(&file, "the text of somebody else").unwrap();
+    let (out, error) = texts(&checks(&["survival", "--store", "--records", path]).code(2));
+    assert!(out.is_empty() && error.contains("holds something else than records"), "{error}");
+    std::fs::remove_file(&file).unwrap();
     assert!(names().iter().any(|known| known == name));
 
     // An old finding of the same check is replaced.

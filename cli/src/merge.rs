@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use touchstone::files::FilePath;
 use touchstone::record::{self, Line, Merged, RecordFile, Sink, Stream};
 use touchstone::run::shown;
-use touchstone::terminal::print;
+use touchstone::terminal::{print, print_bytes};
 
 /// Joins the records of all shards of a run into one record file.
 ///
@@ -39,10 +39,11 @@ impl Merge {
         let merged = record::merge(files)
             .with_context(|| format!("cannot merge the shards in {}", shown(&self.folder)))?;
         if self.output == Path::new("-") {
-            let mut records = Stream::new(std::io::stdout());
+            let mut text = Vec::new();
+            let mut records = Stream::new(&mut text);
             write(&merged, &mut records)?;
             records.end()?;
-            return Ok(Ended::Well);
+            return print_bytes(&text).map(|()| Ended::Well);
         }
         let mut records = RecordFile::replacing(&self.output)?;
         write(&merged, &mut records)?;

@@ -268,7 +268,9 @@ impl RecordFile {
         Ok((own, run))
     }
 
-    fn part_of(path: &Path) -> Result<Self> {
+    /// Fails where [`Self::replacing`] would fail because of what is there: for commands that work
+    /// for minutes before they write.
+    pub fn ensure_replaceable(path: &Path) -> Result<()> {
         let folder = files::folder_of(path);
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}; {OTHER}", folder.display()))?;
@@ -280,6 +282,11 @@ impl RecordFile {
             let file = File::open(path).with_context(|| format!("cannot read {place}"));
             ensure_records(&mut file?, &place)?;
         }
+        Ok(())
+    }
+
+    fn part_of(path: &Path) -> Result<Self> {
+        Self::ensure_replaceable(path)?;
         // Nobody named this file: it is not written through a link.
         let name = path.with_added_extension("part");
         let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;

@@ -2,7 +2,7 @@
 
 use super::json;
 use crate::files::{FilePath, LARGEST, read_whole};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use records_payload::Codec;
 use serde::Deserialize;
 
@@ -160,12 +160,10 @@ impl Number {
 
 /// Bytes of `0x…`. Fails without `0x` or if the rest is not hexadecimal.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
-    let Some(digits) = text.strip_prefix("0x") else {
-        bail!("'{text}' does not start with 0x");
-    };
-    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        bail!("'{text}' is not a hexadecimal number of whole bytes");
-    }
+    let digits = text.strip_prefix("0x");
+    let digits = digits.with_context(|| format!("'{text}' does not start with 0x"))?;
+    let is_whole = digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    ensure!(is_whole, "'{text}' is not a hexadecimal number of whole bytes");
     (0..digits.len())
         .step_by(2)
         .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).context("hexadecimal"))

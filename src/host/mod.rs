@@ -65,9 +65,8 @@ pub fn catalogue(
     most: Most,
 ) -> Result<Catalogue> {
     let folder = Folder::open(contracts)?;
-    if folder.is_empty() {
-        bail!("there is no .wasm or .wat file in {}", contracts.display());
-    }
+    let contracts = contracts.display();
+    ensure!(!folder.is_empty(), "there is no .wasm or .wat file in {contracts}");
     let codecs: Box<dyn Files> = match codecs {
         Some(folder) => Box::new(Folder::open(folder)?),
         None => Box::new(built_in_codecs()?),

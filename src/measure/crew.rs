@@ -130,9 +130,7 @@ impl Crew {
         });
         for orders in &self.orders {
             let order = Order { plan, start: Arc::clone(&start) };
-            if orders.send(order).is_err() {
-                bail!("a thread ended too early");
-            }
+            ensure!(orders.send(order).is_ok(), "a thread ended too early");
         }
         let turns = self.gather()?;
         let is_alone = self.are_alone(&turns);

@@ -1,7 +1,7 @@
 //! `touchstone-checks conformance`.
 
 use super::store::Keep;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use touchstone::plan::Filter;
@@ -27,6 +27,7 @@ pub(super) struct Conformance {
 
 impl Conformance {
     pub(super) fn execute(self) -> Result<bool> {
+        self.keep.ensure_possible()?;
         let filter = self.filter.as_deref();
         let pattern = Filter::new(filter)?;
         let groups = sources().into_iter().map(|source| source.group.name.to_owned());
@@ -37,9 +38,10 @@ impl Conformance {
             .map(|engine| (meant(&*engine, &pattern).len(), engine))
             .filter(|(scripts, _)| *scripts > 0)
             .collect();
-        if jobs.is_empty() {
-            bail!("the filter matches no script; names are <engine>/<group>/<script>");
-        }
+        ensure!(
+            !jobs.is_empty(),
+            "the filter matches no script; names are <engine>/<group>/<script>"
+        );
         let progress = Progress::new(jobs.iter().map(|(scripts, _)| scripts).sum(), true);
         // Each engine has its own processes.
         found.engines = jobs

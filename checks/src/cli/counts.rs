@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use touchstone::case;
 use touchstone::plan::Filter;
-use touchstone::record::{Book, COUNTS, Count, Metric, default_path, newest};
+use touchstone::record::{Book, COUNTS, Count, Metric, RecordFile, default_path, newest};
 use touchstone::run::shown;
 use touchstone::supervise::this_program;
 use touchstone::terminal::{Style, Table, complain, print, warn_of_skipped};
@@ -63,6 +63,8 @@ impl Costs {
             count::serve(&case::built_in()?, &touchstone_runtimes::engines())?;
             return Ok(true);
         }
+        let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
+        self.store.then(|| RecordFile::ensure_replaceable(&path)).transpose()?;
         let counted = count(usize::MAX, &Filter::new(self.filter.as_deref())?)?;
         print(&tables(&counted.book()))?;
         say(&counted);
@@ -73,7 +75,6 @@ impl Costs {
             if let Some(reason) = counted.untraced {
                 bail!("counts without system calls are not stored: {reason}");
             }
-            let path = self.counts.unwrap_or_else(|| default_path(COUNTS));
             count::store(&path, &counted.header, &counted.lines)?;
             print(&format!("wrote {}\n", shown(&path)))?;
         }

@@ -25,6 +25,7 @@ pub(super) struct Features {
 
 impl Features {
     pub(super) fn execute(self) -> Result<bool> {
+        self.keep.ensure_possible()?;
         let filter = Filter::new(self.filter.as_deref())?;
         let engines = filter
             .select("no engine", touchstone_checks::engines(), |engine| engine.id().to_owned())?;

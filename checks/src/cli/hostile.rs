@@ -1,7 +1,7 @@
 //! `touchstone-checks hostile`.
 
 use super::store::Keep;
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use touchstone::plan::Filter;
 use touchstone::record::Check;
 use touchstone::supervise::this_program;
@@ -27,13 +27,12 @@ pub(super) struct Hostile {
 
 impl Hostile {
     pub(super) fn execute(self) -> Result<bool> {
+        self.keep.ensure_possible()?;
         let filter = self.filter.as_deref();
         let pattern = Filter::new(filter)?;
         let jobs = |engine: &str| jobs(engine, &pattern).len();
         let all: usize = engines().iter().map(|engine| jobs(engine.id())).sum();
-        if all == 0 {
-            bail!("the filter matches no attack; names are <attack>/<engine>");
-        }
+        ensure!(all > 0, "the filter matches no attack; names are <attack>/<engine>");
         let progress = Progress::new(all, true);
         let mut watch = Watch::new(filter, Limits::default());
         for engine in engines() {

@@ -24,6 +24,7 @@ pub(super) struct Isolation {
 
 impl Isolation {
     pub(super) fn execute(self) -> Result<bool> {
+        self.keep.ensure_possible()?;
         let jobs = jobs(&touchstone_runtimes::engines(), self.filter.as_deref())?;
         let progress = Progress::new(jobs.len(), true);
         let mut findings = find(&jobs, |job| progress.next(job.name()))?;

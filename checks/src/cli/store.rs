@@ -21,13 +21,22 @@ pub(super) struct Keep {
 }
 
 impl Keep {
+    /// Fails where [`keep`](Self::keep) would fail at once: before a check that takes minutes.
+    pub(super) fn ensure_possible(&self) -> Result<()> {
+        if self.store { RecordFile::ensure_replaceable(&self.path()) } else { Ok(()) }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.records.clone().unwrap_or_else(|| default_path(CHECKS))
+    }
+
     /// Stores what a check found, if that was asked for, and says where. Earlier findings of
     /// the same check are dropped, those of other checks stay.
     pub(super) fn keep(self, check: Check, seed: u64, findings: Vec<Finding>) -> Result<()> {
         if !self.store {
             return Ok(());
         }
-        let path = self.records.unwrap_or_else(|| default_path(CHECKS));
+        let path = self.path();
         let mut file = RecordFile::replacing(&path)?;
         let stored = if path.exists() { load(&path)?.runs } else { Vec::new() };
         for (header, mut others) in stored {

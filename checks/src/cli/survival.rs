@@ -2,6 +2,7 @@
 
 use super::store::Keep;
 use anyhow::{Result, bail};
+use std::num::NonZeroUsize;
 use std::process::Command;
 use touchstone::plan::{Filter, near_name};
 use touchstone::record::Check;
@@ -21,18 +22,11 @@ pub(super) struct Survival {
     #[command(flatten)]
     keep: Keep,
     /// Kill N runs of each kind
-    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = at_least_one)]
-    rounds: usize,
+    #[arg(long, value_name = "N", default_value_t = ROUNDS)]
+    rounds: NonZeroUsize,
     /// Use this seed for the random moments
     #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number) if number > 0 => Ok(number),
-        _ => Err(format!("'{text}' is not a number above 0")),
-    }
 }
 
 pub(super) fn command(job: &str) -> Result<Command> {
@@ -41,6 +35,7 @@ pub(super) fn command(job: &str) -> Result<Command> {
 
 impl Survival {
     pub(super) fn execute(self) -> Result<bool> {
+        self.keep.ensure_possible()?;
         let filter = Filter::new(self.filter.as_deref())?;
         let names = survival::names();
         let chosen = names.iter().filter(|name| filter.matches(name)).count();
@@ -49,7 +44,7 @@ impl Survival {
         }
         let progress = Progress::new(chosen, true);
         let plan = Plan {
-            rounds: self.rounds,
+            rounds: self.rounds.get(),
             seed: self.seed,
             command: &command,
             progress: &|name| progress.next(name),

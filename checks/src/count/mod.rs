@@ -14,7 +14,7 @@ mod usage;
 pub use gate::{Change, Verdict, compare};
 pub use usage::serve;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use operators::Counter;
 use serde::Deserialize;
 use std::path::Path;
@@ -71,9 +71,8 @@ pub fn count(
         cell.key.threads == 1 && selected.matches(&name) && cell.is_selected(filter)
     };
     let cells: Vec<Cell> = plan.cells.iter().filter(is_counted).cloned().collect();
-    if works.is_empty() && cells.is_empty() {
-        bail!("the filter matches no case and no counted cell");
-    }
+    let is_any = !works.is_empty() || !cells.is_empty();
+    ensure!(is_any, "the filter matches no case and no counted cell");
     let progress = Progress::new(works.len() + cells.len(), true);
     let (mut lines, mut problems, mut untraced) = (Vec::new(), Vec::new(), None);
     // In parallel: the calls of the cells run in another process.

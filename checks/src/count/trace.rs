@@ -5,7 +5,7 @@
 //! section is empty and shows the cost of the stops. Outside of sections the child runs
 //! freely.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
@@ -87,9 +87,8 @@ pub(super) fn follow(pid: u32, mut between: impl FnMut() -> Result<()>) -> Resul
         }
         .context("cannot continue the traced process")?;
     }
-    if current.is_some() || sections.is_empty() {
-        bail!("the traced process ended before its calls were counted");
-    }
+    let is_whole = current.is_none() && !sections.is_empty();
+    ensure!(is_whole, "the traced process ended before its calls were counted");
     let empty = sections.remove(0);
     for section in &mut sections {
         section.system_calls = section.system_calls.saturating_sub(empty.system_calls);

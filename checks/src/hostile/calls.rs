@@ -2,7 +2,7 @@
 
 use super::bench::{BRIEF, Bench, PATIENT};
 use super::guests;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use touchstone_executor::guest::{Growth, GuestModule, HeapPages};
 use touchstone_executor::{Abi, Error, Outcome, TrapKind};
 
@@ -144,9 +144,7 @@ fn judge(
         Ok(outcome) => words(outcome),
         Err(error) => error.to_string(),
     };
-    if !fits {
-        bail!("ended with: {words}");
-    }
+    ensure!(fits, "ended with: {words}");
     if matches!(outcome, Ok(Outcome::Trapped(_))) && !output.is_empty() {
         bail!("left an output of {} bytes with its trap", output.len());
     }

@@ -13,12 +13,13 @@ pub use job::Job;
 use anyhow::Result;
 use nix::sys::signal::Signal;
 use place::Place;
+use std::num::NonZeroUsize;
 use std::process::Command;
 
 pub use found::{Scenario, Survival};
 
 /// Default rounds of each kind of kill.
-pub const ROUNDS: usize = 40;
+pub const ROUNDS: NonZeroUsize = NonZeroUsize::new(40).unwrap();
 /// Default seed of the random moments.
 pub const SEED: u64 = 1;
 

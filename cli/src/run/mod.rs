@@ -15,7 +15,7 @@ pub(super) use arguments::{spread, with_hint};
 
 use super::common::{begin, print_lines};
 use answer::Groups;
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use difference::Difference;
 use follow::{Limits, Row, Workers};
 use print::Shown;
@@ -185,9 +185,8 @@ impl Run {
         if workers.stop.asked() {
             return Ok(Ended::Stopped);
         }
-        if groups.all.is_empty() && !groups.failed {
-            bail!("none of the chosen combinations can run this module");
-        }
+        let can_run = !groups.all.is_empty() || groups.failed;
+        ensure!(can_run, "none of the chosen combinations can run this module");
         let is_allowed = difference.is_some_and(|difference| difference.is_allowed);
         Ok(Ended::well_if(groups.agree(is_allowed) && !groups.failed))
     }

@@ -86,6 +86,14 @@ fn shards_are_measured_once_and_merged() {
     let shown = touchstone(&["show", "--records", output.to_str().unwrap()]).well();
     assert!(shown.contains("test_runtime") && shown.contains("large_runtime"), "{shown}");
 
+    // A reader who has seen enough is no failure.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut printing = std::process::Command::new(command().get_program());
+    printing.args(["merge", &folder_name, "-o", "-"]).stdout(writer);
+    let printed = printing.stderr(std::process::Stdio::piped()).output().unwrap();
+    assert!(printed.status.success() && printed.stderr.is_empty(), "{}", err(&printed));
+
     // A file of something else is neither shard nor in the way.
     folder.file("part-2.jsonl", "");
     merge().refused(&["part-2.jsonl", "not complete"]);

@@ -14,8 +14,13 @@ pub use progress::Progress;
 /// Writes to the standard output. A closed pipe (`… | head`) is not an error.
 pub fn print(text: &str) -> Result<()> {
     let allowed: &[&str] = if Style::of_stdout().colour { &CODES } else { &[] };
+    print_bytes(terminal(text, allowed).as_bytes())
+}
+
+/// The same as it is: for another program.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(terminal(text, allowed).as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("cannot write to the standard output")
         }

@@ -36,8 +36,8 @@ fn conformance(checked: &Checked) -> String {
         format!("{}<br>{}", code(engine), version.unwrap_or_default())
     };
     let mut table = Table::new("Scripts", engines.iter().map(heading));
-    for name in checked.names() {
-        table.row(markdown(name), engines.iter().map(|engine| tally(checked, name, engine)));
+    for (name, found) in checked.rows() {
+        table.row(markdown(name), found.iter().map(|found| tally(found)));
     }
     let others = causes(checked, Outcome::Refused, "Refused")
         + &causes(checked, Outcome::NotDriven, "Not driven");
@@ -54,10 +54,8 @@ fn conformance(checked: &Checked) -> String {
 }
 
 /// Passed of driven, and what was refused.
-fn tally(checked: &Checked, name: &str, engine: &str) -> String {
-    let number = |outcome| {
-        checked.count(outcome, |finding| finding.name == name && finding.engine == engine)
-    };
+fn tally(found: &[&Finding]) -> String {
+    let number = |outcome| found.iter().map(|finding| finding.number(outcome)).sum::<u64>();
     let (held, failed) = (number(Outcome::Held), number(Outcome::Failed));
     let driven = match held + failed {
         0 => NOTHING.to_owned(),
@@ -143,13 +141,11 @@ fn hostile(checked: &Checked) -> String {
 /// outcomes below a heading.
 fn grid(checked: &Checked, text: &str, what: &str, others: (&str, &[Outcome])) -> String {
     let wrong = [Outcome::Failed, Outcome::Unproven, Outcome::HeldByEnding];
-    let wrong = match reasons(checked, &wrong) {
-        none if none.is_empty() => none,
-        some => some + "\n",
-    };
+    let wrong = reasons(checked, &wrong);
+    let gap = if wrong.is_empty() { "" } else { "\n" };
     let (heading, outcomes) = others;
     let others = details(heading, &reasons(checked, outcomes));
-    format!("{text}\n\n{wrong}{}{others}", marks(checked, what))
+    format!("{text}\n\n{wrong}{gap}{}{others}", marks(checked, what))
 }
 
 fn survival(checked: &Checked) -> String {
@@ -178,12 +174,10 @@ fn marks(checked: &Checked, what: &str) -> String {
     let engines = checked.engines();
     let mut table = Table::of_words(what, engines.iter().map(code));
     let mut used = BTreeSet::new();
-    for name in checked.names() {
-        let cells = engines.iter().map(|engine| {
-            let is_own = |finding: &Finding| finding.name == name && finding.engine == *engine;
-            let has =
-                |(outcome, ..): &&(Outcome, &str, &str, &str)| checked.count(*outcome, is_own) > 0;
-            let worst = MARKS.iter().find(has);
+    for (name, found) in checked.rows() {
+        let cells = found.iter().map(|found| {
+            let has = |outcome| found.iter().any(|finding| finding.number(outcome) > 0);
+            let worst = MARKS.iter().find(|(outcome, ..)| has(*outcome));
             used.extend(worst.map(|(outcome, ..)| *outcome));
             worst.map_or(" ", |(_, mark, ..)| mark).to_owned()
         });
@@ -297,8 +291,20 @@ impl Checks {
 impl<'a> Checked<'a> {
     /// How many tries came out so, over all findings that are `wanted`.
     pub(crate) fn count(&self, outcome: Outcome, wanted: impl Fn(&Finding) -> bool) -> u64 {
-        let own = self.findings.iter().filter(|finding| wanted(finding));
-        own.map(|finding| finding.number(outcome)).sum()
+        self.findings.iter().filter(|own| wanted(own)).map(|own| own.number(outcome)).sum()
+    }
+
+    /// Each name with its findings on each engine.
+    fn rows(&self) -> impl Iterator<Item = (&'a str, Vec<Vec<&'a Finding>>)> {
+        let mut all: HashMap<_, Vec<_>> = HashMap::new();
+        for finding in &self.findings {
+            all.entry((&*finding.name, &*finding.engine)).or_default().push(*finding);
+        }
+        let engines = self.engines();
+        self.names().into_iter().map(move |name| {
+            let found = engines.iter().map(|engine| all.remove(&(name, *engine)));
+            (name, found.map(Option::unwrap_or_default).collect())
+        })
     }
 
     /// The names of what was checked, in the order of the run.
