@@ -268,8 +268,8 @@ impl RecordFile {
         Ok((own, run))
     }
 
-    /// Fails where [`Self::replacing`] would fail because of what is there: for commands that work
-    /// for minutes before they write.
+    /// Fails if the folder cannot be written, or the file holds something else than records: for
+    /// commands that work for minutes before they write.
     pub fn ensure_replaceable(path: &Path) -> Result<()> {
         let folder = files::folder_of(path);
         std::fs::create_dir_all(folder)
@@ -282,7 +282,7 @@ impl RecordFile {
             let file = File::open(path).with_context(|| format!("cannot read {place}"));
             ensure_records(&mut file?, &place)?;
         }
-        Ok(())
+        files::stage(path, &[]).map(drop)
     }
 
     fn part_of(path: &Path) -> Result<Self> {

@@ -21,7 +21,7 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    /// Fails where [`keep`](Self::keep) would fail at once: before a check that takes minutes.
+    /// Fails if the findings could not be stored: before a check that takes minutes.
     pub(super) fn ensure_possible(&self) -> Result<()> {
         if self.store { RecordFile::ensure_replaceable(&self.path()) } else { Ok(()) }
     }

@@ -10,15 +10,15 @@ pub(super) struct Addresses {
     length: usize,
 }
 
-// SAFETY: the mapping is this value's own, and nothing about it belongs to a thread. Whoever accesses
-// the bytes promises on his own that nobody else does.
+// SAFETY: the mapping is this value's own, and nothing about it belongs to a thread. Whoever
+// accesses the bytes makes sure that nobody else does.
 unsafe impl Send for Addresses {}
 // SAFETY: through a shared reference only plain numbers are given out.
 unsafe impl Sync for Addresses {}
 
 impl Addresses {
-    /// A new mapping at an address of the kernel's choice, of a file from an offset on or of no file.
-    /// Fails when the system has no memory, mappings or addresses left.
+    /// A new mapping where the kernel chooses, of a file from an offset on or of none: `flags` are
+    /// not to name a place. Fails when the system has no memory, mappings or addresses left.
     pub(super) fn new(
         length: usize,
         protection: ProtFlags,
@@ -50,8 +50,8 @@ impl Addresses {
 
 impl Drop for Addresses {
     fn drop(&mut self) {
-        // SAFETY: the range is the mapping made in `new`, and nobody else has it. It cannot fail for
-        // a range that was mapped as a whole.
+        // SAFETY: the range is the mapping made in `new`, and nobody else has it. It cannot fail
+        // for a range that was mapped as a whole.
         let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.length) };
     }
 }

@@ -33,7 +33,6 @@ impl Exclusive<'_> {
         Self { base, open, mapped: mapped.max(open), user: PhantomData }
     }
 
-    /// Address of the first byte.
     #[inline]
     pub(super) fn address(&self) -> usize {
         self.base.addr()
@@ -57,7 +56,6 @@ impl Exclusive<'_> {
         unsafe { std::slice::from_raw_parts_mut(self.base.add(at), host_page()) }
     }
 
-    /// Start and length of a range, for a system call.
     fn place(&self, range: &Range<usize>) -> (*mut c_void, usize) {
         assert!(range.start <= range.end && range.end <= self.mapped, "a range outside a memory");
         #[cfg(test)]
@@ -192,7 +190,7 @@ mod tests {
     fn a_page_has_changed_wherever_it_differs() {
         let mut clean = vec![0; host_page()];
         clean[2000..2100].fill(3);
-        let image = Image::new(&InitialContent::capture(&clean)).unwrap().unwrap();
+        let image = Image::new(&InitialContent::capture(&clean), false).unwrap().unwrap();
         let mut page = Mapping::new(clean.len(), clean.len()).unwrap();
         // Before the data, in it, and behind.
         let places = [5, 2050, clean.len() - 1];

@@ -7,7 +7,7 @@ use super::exclusive::Exclusive;
 use super::host_page;
 use crate::error::{Error, Result};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -18,8 +18,9 @@ const POPULATED: usize = 64 << 20;
 /// Bytes without data that are mapped from the image, so that data on both sides of
 /// them takes one mapping.
 const GAP: usize = 64 << 10;
-/// A first part that begins at most so many bytes behind the start, as data behind a stack does, is
-/// mapped from the start on, which saves every memory a mapping.
+/// Bytes without data in front of the first part that are mapped from the image at most, such as a
+/// stack. That saves each memory a mapping. The first use of such a page takes longer, and allocates
+/// it in the file: good for memories that keep their pages and share their image.
 const FRONT: usize = 1 << 20;
 /// Parts of an image at most: each takes up to two mappings of every memory.
 const PARTS: usize = 32;
@@ -33,6 +34,8 @@ pub struct InitialContent {
     parts: Vec<(usize, Vec<u8>)>,
     /// Size of the memory, bytes.
     size: usize,
+    /// `true` if it is that of one memory alone.
+    pub(super) is_captured: bool,
 }
 
 impl InitialContent {
@@ -50,7 +53,7 @@ impl InitialContent {
             }
         };
         let parts = segments.into_iter().map(part).collect::<Result<_>>()?;
-        Ok(Self { parts, size })
+        Ok(Self { parts, size, is_captured: false })
     }
 
     /// The reason why data in these places lies too scattered for an [`Image`]; `None` where it
@@ -74,24 +77,24 @@ impl InitialContent {
             .filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0))
             .map(|(index, bytes)| (index * page, bytes.to_vec()))
             .collect();
-        Self { parts, size: memory.len() }
+        Self { parts, size: memory.len(), is_captured: true }
     }
 
     /// A memory of so many bytes that are all zero.
     pub fn zeroed(size: usize) -> Self {
-        Self { parts: Vec::new(), size }
+        Self { size, ..Self::default() }
     }
 
     /// The same at the start of a larger memory.
     pub(super) fn of_size(&self, size: usize) -> Self {
-        Self { parts: self.parts.clone(), size: size.max(self.size) }
+        Self { size: size.max(self.size), ..self.clone() }
     }
 
     /// The same without its last bytes; `None` where these are not all zero, or all there is.
     pub(super) fn without_end(&self, length: usize) -> Option<Self> {
         let size = self.size.checked_sub(length).filter(|size| *size > 0)?;
         let fits = self.parts.iter().all(|(offset, bytes)| offset + bytes.len() <= size);
-        fits.then(|| Self { parts: self.parts.clone(), size })
+        fits.then(|| Self { size, ..self.clone() })
     }
 
     /// Size of the memory, bytes.
@@ -153,8 +156,8 @@ struct Touched {
 /// The content as a sealed file in memory, to be mapped copy-on-write, and as
 /// mappings to compare with.
 ///
-/// Between the parts lies anonymous memory: reading a hole of a file in memory allocates a page
-/// that stays as long as the file. Only small holes are mapped.
+/// Between the parts lies anonymous memory: reading or writing a hole of a file in memory allocates
+/// a page that stays as long as the file. Holes are mapped only where that saves mappings.
 #[derive(Debug)]
 pub struct Image {
     /// As long as the content, with holes.
@@ -169,6 +172,8 @@ pub struct Image {
 #[derive(Debug)]
 struct Part {
     pages: Range<usize>,
+    /// The first page that memories map from the file.
+    first: usize,
     bytes: Addresses,
     /// Where in each page the data lies, in blocks.
     data: Box<[Range<u16>]>,
@@ -176,21 +181,14 @@ struct Part {
 }
 
 impl Part {
-    /// Maps pages of a file that can neither shrink nor be written, and brings those from the first
-    /// one with data on into memory if that is asked for.
-    fn new(file: &File, touched: &[Touched], pages: Range<usize>, populate: bool) -> Result<Self> {
+    /// Maps pages of a file that can neither shrink nor be written.
+    fn new(file: &File, touched: &[Touched], pages: Range<usize>, flags: MapFlags) -> Result<Self> {
         let (start, length) = (pages.start * host_page(), pages.len() * host_page());
-        let (held, place) = (HeldMappings::new(1)?, Some((file.as_fd(), start)));
-        let bytes = Addresses::new(length, ProtFlags::READ, MapFlags::PRIVATE, place)
+        let held = HeldMappings::new(1)?;
+        let bytes = Addresses::new(length, ProtFlags::READ, flags, Some((file.as_fd(), start)))
             .map_err(Error::system("cannot map the memory image"))?;
         let mut data = vec![0..0; pages.len()];
         let first = touched.partition_point(|touched| touched.page < pages.start);
-        if populate {
-            let hole = touched[first].page * host_page() - start;
-            let (start, length) = (bytes.start().wrapping_add(hole).cast(), length - hole);
-            // SAFETY: a part of the mapping, which is only read. If that fails, faults do the same.
-            let _ = unsafe { rustix::mm::madvise(start, length, Advice::LinuxPopulateRead) };
-        }
         for Touched { page, data: of } in &touched[first..] {
             let Some(data) = data.get_mut(page - pages.start) else { break };
             let blocks = (of.start / BLOCK) as u16..of.end.div_ceil(BLOCK) as u16;
@@ -199,15 +197,16 @@ impl Part {
                 end => data.start.min(blocks.start)..end.max(blocks.end),
             };
         }
-        Ok(Self { pages, bytes, data: data.into(), _held: held })
+        Ok(Self { first: pages.start, pages, bytes, data: data.into(), _held: held })
     }
 }
 
 impl Image {
-    /// An image of the content; `None` when all of it is zero. Fails when the system has no memory
+    /// An image of the content; `None` when all of it is zero. With `front`, memories map it from
+    /// their start on if its data begins not far behind. Fails when the system has no memory
     /// or file descriptors left, or the content lies in so many places far apart that memories
     /// would need too many mappings.
-    pub fn new(content: &InitialContent) -> Result<Option<Self>> {
+    pub(super) fn new(content: &InitialContent, front: bool) -> Result<Option<Self>> {
         let touched = content.touched();
         let pages: Vec<_> = touched.iter().map(|touched| touched.page..touched.page + 1).collect();
         let parts = parts_of(&pages).map_err(Error::Unsuitable)?;
@@ -233,19 +232,23 @@ impl Image {
             .map_err(Error::system("cannot seal the memory image"))?;
         // Populated: the comparing resets read it without faults.
         let all: usize = parts.iter().map(|part| part.len() * host_page()).sum();
-        let part = |pages| Part::new(&file, &touched, pages, all <= POPULATED);
-        let parts = parts.into_iter().map(part).collect::<Result<_>>()?;
+        let populate = if all <= POPULATED { MapFlags::POPULATE } else { MapFlags::empty() };
+        let part = |pages| Part::new(&file, &touched, pages, MapFlags::PRIVATE | populate);
+        let mut parts: Vec<Part> = parts.into_iter().map(part).collect::<Result<_>>()?;
+        let near = |part: &&mut Part| front && part.first * host_page() <= FRONT;
+        parts.first_mut().filter(near).into_iter().for_each(|part| part.first = 0);
         Ok(Some(Self { file, parts, end }))
     }
 
     /// Where in the memory the first byte lies that is mapped from the image: for a look
     /// at what the kernel says is there.
     pub fn start(&self) -> usize {
-        self.parts.first().map_or(0, |part| part.pages.start * host_page())
+        self.parts.first().map_or(0, |part| part.first * host_page())
     }
 
-    /// The clean content of a page of the host; `None` where it is all zero. With it the place of
-    /// the data, on the borders of blocks to compare: all around is zero.
+    /// The clean content of a page of the host; `None` where it is all zero and not
+    /// mapped from the image. With it the place of the data, on the borders of blocks to compare:
+    /// all around is zero.
     #[inline]
     pub(super) fn page(&self, page: usize) -> Option<(&[u8], Range<usize>)> {
         if page >= self.end {
@@ -253,7 +256,7 @@ impl Image {
         }
         let part = self.parts.iter().find(|part| page < part.pages.end)?;
         let index = page.checked_sub(part.pages.start)?;
-        let data = Some(&part.data[index]).filter(|data| !data.is_empty())?;
+        let data = &part.data[index];
         let bytes = part.bytes.start().wrapping_add(index * host_page());
         // SAFETY: the page is one of the part's, so this lies in its mapping, which is readable,
         // lives as long as `self` and is never written: the file is sealed.
@@ -263,15 +266,15 @@ impl Image {
 
     /// The pages that are mapped from the image, as runs in ascending order.
     pub(super) fn parts(&self) -> impl Iterator<Item = Range<usize>> {
-        self.parts.iter().map(|part| part.pages.clone())
+        self.parts.iter().map(|part| part.first..part.pages.end)
     }
 
     /// Maps the image over a memory that is all zero, copy-on-write. If the kernel refuses, the
     /// memory must not be used.
     pub(super) fn map_over(&self, memory: &mut Exclusive<'_>) -> Result<()> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        for part in &self.parts {
-            let place = part.pages.start * host_page()..part.pages.end * host_page();
+        for pages in self.parts() {
+            let place = pages.start * host_page()..pages.end * host_page();
             memory
                 .map(&place, &self.file, ProtFlags::READ | ProtFlags::WRITE, flags, place.start)
                 .map_err(Error::system("cannot map the image copy-on-write"))?;
@@ -300,9 +303,6 @@ fn parts_of(pages: &[Range<usize>]) -> Result<Vec<Range<usize>>, String> {
         }
         parts = joined(&parts, closed.last().copied().unwrap_or(0));
     }
-    if let Some(first) = parts.first_mut().filter(|first| first.start * page <= FRONT) {
-        first.start = 0;
-    }
     Ok(parts)
 }
 
@@ -329,16 +329,15 @@ mod tests {
 
     fn content(places: impl IntoIterator<Item = usize>) -> InitialContent {
         let parts: Vec<_> = places.into_iter().map(|page| (page * host_page(), vec![1])).collect();
-        InitialContent { size: 1 << 32, parts }
+        InitialContent { size: 1 << 32, parts, is_captured: false }
     }
 
     #[test]
     fn an_image_has_the_pages_with_data_and_small_gaps() {
         let gap = (64 << 10) / host_page();
-        let of = |places: &[usize]| parts(&content(places.iter().copied())).unwrap();
-        let found = of(&[2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap]);
-        assert_eq!(found, [0..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
-        assert_eq!(of(&[]), []);
+        let found = parts(&content([2000, 3, 3, 4 + gap, 3000 + gap, 2001 + gap])).unwrap();
+        assert_eq!(found, [3..5 + gap, 2000..2002 + gap, 3000 + gap..3001 + gap]);
+        assert_eq!(parts(&content([])).unwrap(), []);
         assert_eq!(parts(&InitialContent::zeroed(9)).unwrap(), []);
     }
 
@@ -347,9 +346,9 @@ mod tests {
         let page = host_page();
         let mut bytes = vec![0; 100 * page];
         (bytes[page], bytes[99 * page - 1]) = (1, 1);
-        let content = InitialContent { size: 1 << 32, parts: vec![(5 * page + 1, bytes)] };
+        let content = InitialContent::from_segments(1 << 32, [(5 * page + 1, &*bytes)]).unwrap();
         assert_eq!(content.first_data_byte(), Some(6 * page + 1));
-        assert_eq!(parts(&content).unwrap(), [0..7, 104..105]);
+        assert_eq!(parts(&content).unwrap(), [6..7, 104..105]);
     }
 
     #[test]
@@ -395,7 +394,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap with files")]
     fn an_image_is_unmapped_when_it_is_dropped() {
-        let image = Image::new(&content([1, 2, 3, 900])).unwrap().unwrap();
+        let image = Image::new(&content([1, 2, 3, 900]), true).unwrap().unwrap();
         let inode = rustix::fs::fstat(&image.file).unwrap().st_ino.to_string();
         let parts = || {
             let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -410,11 +409,14 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap with files")]
     fn each_page_is_found() {
-        let image = Image::new(&content([1, 2, 900, 5000])).unwrap().unwrap();
-        assert_eq!(image.start(), 0);
+        let image = Image::new(&content([1, 2, 900, 5000]), false).unwrap().unwrap();
+        assert_eq!(image.start(), host_page());
         for page in 0..6000 {
-            let clean = image.page(page).map(|(bytes, _)| bytes[0]);
-            assert_eq!(clean, [1, 2, 900, 5000].contains(&page).then_some(1), "page {page}");
+            let clean = image.page(page);
+            let is_inside = image.parts().any(|part| part.contains(&page));
+            assert_eq!(clean.is_some(), is_inside, "page {page}");
+            let first = clean.map_or(0, |(bytes, _)| bytes[0]);
+            assert_eq!(first == 1, [1, 2, 900, 5000].contains(&page), "page {page}");
         }
     }
 
@@ -428,13 +430,14 @@ mod tests {
             (3 * page - 1, vec![3, 0, 0]),
             (4 * page, vec![4; page]),
         ];
-        let content = InitialContent { size: 9 * page, parts };
-        let image = Image::new(&content).unwrap().unwrap();
+        let content = InitialContent { size: 9 * page, parts, is_captured: false };
+        let image = Image::new(&content, false).unwrap().unwrap();
         let data = |page: usize| image.page(page).unwrap().1;
         assert_eq!(data(1), 2 * BLOCK..6 * BLOCK);
         assert_eq!(data(2), page - BLOCK..page);
-        assert!(image.page(3).is_none() && data(4) == (0..page));
-        for (bytes, data) in image.parts().flatten().filter_map(|page| image.page(page)) {
+        assert_eq!((data(3).len(), data(4)), (0, 0..page));
+        for index in image.parts().flatten() {
+            let (bytes, data) = image.page(index).unwrap();
             assert!(bytes[..data.start].iter().chain(&bytes[data.end..]).all(|byte| *byte == 0));
         }
     }

@@ -34,7 +34,8 @@
 //! | module | content |
 //! |---|---|
 //! | `image`, `template`, `region` | the clean content, shared by all memories of a module |
-//! | `addresses`, `mapping`, `memory`, `pool` | a linear memory, with its resetter, many in turns |
+//! | `addresses` | a mapping that one value owns |
+//! | `mapping`, `memory`, `pool` | a linear memory, one with its resetter, many in turns |
 //! | `keys`, `growth` | opening what a memory grows by without system calls |
 //! | `exclusive`, `compare` | the proof that nobody else uses a memory; restoring its pages |
 //! | `method`, `resetter` | the kinds of reset, and the state of one memory |

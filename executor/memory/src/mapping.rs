@@ -171,7 +171,6 @@ impl Mapping {
     /// Denies everybody what lies beyond `accessible` bytes.
     fn close(&mut self, accessible: usize) -> Result<()> {
         let closed = self.protect(&(accessible..self.open), MprotectFlags::empty());
-        // Open or not, nobody is to use it.
         (self.accessible, self.open) = (accessible, accessible);
         self.broken = closed.is_err();
         closed

@@ -25,9 +25,10 @@ impl MemoryTemplate {
         }
         let image = match reset {
             ResetMethod::Segments => None,
-            _ => Image::new(&content)?.map(Arc::new),
+            ResetMethod::Drop => Image::new(&content, false)?,
+            _ => Image::new(&content, !content.is_captured)?,
         };
-        Ok(Self { content: Arc::new(content), image, reset, region: None })
+        Ok(Self { content: Arc::new(content), image: image.map(Arc::new), reset, region: None })
     }
 
     /// The same with a region in the place of the last bytes, which all memories of the template

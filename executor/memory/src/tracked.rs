@@ -17,7 +17,6 @@ pub(super) struct Tracked {
     start: usize,
     /// The pages that are open.
     pub(super) pages: OpenPages,
-    /// The place in the registry.
     slot: usize,
 }
 

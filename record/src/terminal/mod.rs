@@ -17,7 +17,8 @@ pub fn print(text: &str) -> Result<()> {
     print_bytes(terminal(text, allowed).as_bytes())
 }
 
-/// The same as it is: for another program.
+/// Writes bytes unchanged to the standard output, for another program. A closed pipe is not an
+/// error.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

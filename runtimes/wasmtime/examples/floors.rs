@@ -1,10 +1,9 @@
 //! Calls on clean instances, in turns with the least that they can take.
 //!
-//! * An empty call on a new instance each, and what Wasmtime takes for it: an instance of the same
-//!   module without data, on a memory that nobody makes clean, and a call without a check of types.
-//!   As in the adapter, eight instances follow each other in one store.
-//! * A call that writes to each page of 1 MiB, and a loop that only reads so many pages once: no
-//!   reset that compares pages can take less.
+//! * An empty call on a new instance each, and the least that Wasmtime takes for it. That is an
+//!   instance of the same module without data, on a memory that nobody makes clean, and a call
+//!   without a check of types. As in the adapter, eight instances follow each other in one store.
+//! * A call that writes to each page of 1 MiB, and a loop with AVX2 that reads so many pages once.
 //!
 //! ```sh
 //! cargo run --release -p touchstone-wasmtime --example floors

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use gate::ByFaults;
 use grown::{Behind, Grown};
 use kept::{Kept, Used};
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::sync::Arc;
 use tracking::Tracking;
 
@@ -101,8 +101,8 @@ impl MemoryTemplate {
     pub unsafe fn install(&self, base: *mut u8) -> Result<Resetter> {
         let size = self.size();
         let parts = self.image().into_iter().flat_map(Image::parts);
-        let is_split = |part: Range<usize>| [part.start > 0, part.end * host_page() < size];
-        let splits = parts.flat_map(is_split).filter(|is_split| *is_split).count();
+        let borders = parts.flat_map(|part| [part.start * host_page(), part.end * host_page()]);
+        let splits = borders.filter(|border| (1..size).contains(border)).count();
         let held = HeldMappings::new(splits + usize::from(self.region.is_some()))?;
         // SAFETY: the caller owns the memory, and nobody uses it yet.
         let mut memory = unsafe { Exclusive::new(base, size, self.whole_size()) };
@@ -111,7 +111,8 @@ impl MemoryTemplate {
         }
         match &self.image {
             Some(image) => image.map_over(&mut memory)?,
-            None => self.content.write(memory.bytes(size)),
+            None if self.reset == ResetMethod::Segments => self.content.write(memory.bytes(size)),
+            None => {}
         }
         let (limit, kind) = match self.reset {
             ResetMethod::Segments => (0, Kind::Drop(Some(Arc::clone(&self.content)))),

@@ -6,7 +6,7 @@ use super::super::exclusive::{Exclusive, places, runs};
 use super::super::mappings;
 use super::super::rule::Watch;
 use super::super::tracked::Tracked;
-use super::super::{MemoryTemplate, host_page, pagemap_scan_available};
+use super::super::{Image, MemoryTemplate, host_page, pagemap_scan_available};
 use super::gate::ByFaults;
 use super::kept::Used;
 use crate::error::Result;
@@ -42,8 +42,10 @@ impl Tracking {
     ) -> Result<Self> {
         let (size, mut tracked) = (template.size(), None);
         if size > 0 {
-            let parts = template.image().into_iter().flat_map(|image| image.parts());
-            let mappings = std::iter::once(0).chain(parts.flat_map(|part| [part.start, part.end]));
+            // Of each part, a page with data: others would be allocated in the file.
+            let front = template.image().is_none_or(|image| image.start() > 0).then_some(0);
+            let parts = template.image().into_iter().flat_map(Image::parts);
+            let mappings = front.into_iter().chain(parts.flat_map(|part| [part.end - 1, part.end]));
             memory.make_joinable(mappings.filter(|page| page * host_page() < size));
             let all = 0..size;
             let watched = memory.discard(&all).and_then(|()| memory.watch(&all));

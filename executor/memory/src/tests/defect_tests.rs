@@ -467,9 +467,9 @@ fn the_last_mappings_are_left_to_others() {
     let shared = template(ResetMethod::Drop);
     let memories: Vec<Memory> =
         (0..100).map(|_| Memory::new(Some(&shared), SIZE, 2 * SIZE).unwrap()).collect();
-    // Three of each, and one of the image.
-    assert!(HeldMappings::new(limit - 301).is_ok());
-    assert!(HeldMappings::new(limit - 300).is_err());
+    // Four of each, and one of the image.
+    assert!(HeldMappings::new(limit - 401).is_ok());
+    assert!(HeldMappings::new(limit - 400).is_err());
     drop((memories, shared));
     // An image of three parts, the first at the start, splits a memory into five more, and has
     // three of its own.

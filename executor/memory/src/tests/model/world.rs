@@ -99,7 +99,14 @@ impl World {
         bytes
     }
 
+    /// Every other one is of segments: memories that keep pages then map the image from their start
+    /// on.
     pub(super) fn template(&self) -> MemoryTemplate {
-        MemoryTemplate::new(InitialContent::capture(&self.clean()), self.reset).unwrap()
+        let clean = self.clean();
+        let content = match self.pages.is_multiple_of(2) {
+            true => InitialContent::from_segments(clean.len(), [(0, &*clean)]).unwrap(),
+            false => InitialContent::capture(&clean),
+        };
+        MemoryTemplate::new(content, self.reset).unwrap()
     }
 }
