@@ -8,6 +8,7 @@
 mod either;
 
 use either::either;
+use rayon::prelude::*;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::process::Command;
 use touchstone_executor::adapter::MeasuredEngine;
@@ -110,7 +111,7 @@ fn one_engine() {
 
 #[test]
 fn an_instance_without_addresses_is_an_error() {
-    for engine in touchstone_runtimes::engines() {
+    touchstone_runtimes::engines().par_iter().for_each(|engine| {
         let mut child = Command::new(std::env::current_exe().unwrap());
         let child = child.args(["--exact", "--nocapture", "one_engine"]).env(ENGINE, engine.id());
         let output = child.output().unwrap();
@@ -119,5 +120,5 @@ fn an_instance_without_addresses_is_an_error() {
         println!("{}:\n{printed}", engine.id());
         assert!(printed.contains("running 1 test"), "no test is named one_engine");
         assert!(output.status.success(), "{}: {}: {said}", engine.id(), output.status);
-    }
+    });
 }

@@ -1,5 +1,6 @@
 //! Engines run the features that they claim.
 
+use rayon::prelude::*;
 use touchstone::record::Outcome;
 use touchstone::supervise::Stop;
 use touchstone_checks::features::{probe, probe_in_process};
@@ -8,9 +9,9 @@ use touchstone_executor::Feature;
 #[test]
 fn every_engine_runs_the_features_that_it_claims_and_no_other_one() {
     let engines = touchstone_checks::engines();
-    let all = Feature::ALL.into_iter();
-    let all = all.flat_map(|wanted| engines.iter().map(move |engine| (wanted, engine)));
-    for (wanted, engine) in all {
+    let all = Feature::ALL.into_par_iter();
+    let all = all.flat_map_iter(|wanted| engines.iter().map(move |engine| (wanted, engine)));
+    all.for_each(|(wanted, engine)| {
         let finding = &probe(&**engine, wanted).unwrap();
         assert_eq!(finding.number(Outcome::Failed), 0, "{finding:?}");
         let feature = Feature::ALL.into_iter().find(|feature| feature.name() == finding.name);
@@ -19,7 +20,7 @@ fn every_engine_runs_the_features_that_it_claims_and_no_other_one() {
             assert_eq!(finding.number(Outcome::Held) > 0, claims, "{finding:?}");
             assert_eq!(finding.number(Outcome::Refused) > 0, !claims, "{finding:?}");
         }
-    }
+    });
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod leaky;
 
 use command::{checks, texts};
 use leaky::{Leaky, Reach};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -46,7 +47,7 @@ fn verdicts(found: &Isolation) -> BTreeMap<&str, Verdict> {
 }
 
 fn a_leaky_engine_is_caught(reach: Reach) {
-    for (inner, strategy) in first_strategies() {
+    first_strategies().into_par_iter().for_each(|(inner, strategy)| {
         let name = format!("{} {strategy}", inner.id());
         let leaky: Arc<dyn MeasuredEngine> = Arc::new(Leaky { inner, reach });
         let filter = format!("_{strategy}/");
@@ -61,7 +62,7 @@ fn a_leaky_engine_is_caught(reach: Reach) {
                 assert_eq!(verdict, Verdict::Leaks, "{name} {kind}: {why:?}");
             }
         }
-    }
+    });
 }
 
 #[test]

@@ -54,26 +54,25 @@ impl Machine {
         let began = Instant::now();
         let stop = Stop::default();
         begin(&stop, false)?;
-        let (before, load) = (Ticks::now(), load());
-        let looks = watch(PROBED)?;
-        let findings = examine(&looks, before, load);
-        print(&(doctor::in_words(&findings, &looks, PROBED) + "\n"))?;
-        let state = state(&looks, stolen(before, Ticks::now()), load);
-
         let (cases, engines) = (case::built_in()?, touchstone_runtimes::engines());
         let mut job = self.job(&cases, &engines)?;
-        job.header.state = Some(state);
-        let header = job.header.clone();
-        if header.tools.commit.ends_with("-dirty") {
+        if job.header.tools.commit.ends_with("-dirty") {
             complain(
                 "warning: the project has changes that are not committed: `touchstone verify` \
                  refuses files of such a build",
             );
         }
         let folder = self.into.unwrap_or_else(|| record::default_path("machines"));
-        let file = format!("{}.jsonl.zst", header.date());
-        let path = folder.join(header.machine.slug()).join(file);
+        let file = format!("{}.jsonl.zst", job.header.date());
+        let path = folder.join(job.header.machine.slug()).join(file);
         files::stage(&path, &[]).context("name another folder with --into")?;
+
+        let (before, load) = (Ticks::now(), load());
+        let looks = watch(PROBED)?;
+        let findings = examine(&looks, before, load);
+        print(&(doctor::in_words(&findings, &looks, PROBED) + "\n"))?;
+        let state = state(&looks, stolen(before, Ticks::now()), load);
+        job.header.state = Some(state);
         let scratch = Scratch::new()?;
         let mut records = RecordFile::append_to(scratch.path().join("machine.jsonl"))?;
         records.append(&Line::Run(Box::new(job.header.clone())))?;

@@ -20,6 +20,17 @@ macro_rules! backends {
             ];
             backends.into_iter().flatten().map(Arc::from).collect()
         }
+
+        /// The engine of this name. Only its own backend is made ready, which is quicker for a
+        /// process that needs no other. `None` where this build has none of the name.
+        #[must_use]
+        pub fn engine(id: &str) -> Option<Arc<dyn MeasuredEngine>> {
+            let own: Vec<Box<dyn MeasuredEngine>> = match () {
+                $(#[cfg(feature = $feature)] () if id.starts_with($feature) => $backend::engines(),)*
+                () => Vec::new(),
+            };
+            own.into_iter().find(|engine| engine.id() == id).map(Arc::from)
+        }
     };
 }
 
@@ -71,6 +82,8 @@ mod tests {
         let has =
             |id: &&str| super::FEATURES.iter().any(|(name, own)| *own && id.starts_with(name));
         assert!(ids.iter().all(has), "{ids:?}");
+        let of = |id: &&str| super::engine(id).is_some_and(|engine| engine.id() == *id);
+        assert!(ids.iter().all(of) && super::engine("nothing like it").is_none());
     }
 
     #[test]

@@ -297,13 +297,13 @@ pub(crate) const GROWN_AT_START: &str = r#"(module
 pub(crate) const COSTLY: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "env" "ext_logging_log_version_1" (func $log (param i32 i64 i64)))
-  (memory (export "memory") 256)
+  (memory (export "memory") 64)
   (func (export "log")
-    (loop $again (call $log (i32.const 0) (i64.const 0) (i64.const 0x0100000000000000)) (br $again)))
+    (loop $again (call $log (i32.const 0) (i64.const 0) (i64.const 0x0040000000000000)) (br $again)))
   (func (export "host")
-    (loop $again (drop (call $random (i32.const 0) (i32.const 16777216))) (br $again)))
+    (loop $again (drop (call $random (i32.const 0) (i32.const 4194304))) (br $again)))
   (func (export "fill")
-    (loop $again (memory.fill (i32.const 0) (i32.const 1) (i32.const 16777216)) (br $again))))"#;
+    (loop $again (memory.fill (i32.const 0) (i32.const 1) (i32.const 4194304)) (br $again))))"#;
 
 /// Grows by more than what is reserved for offsets behind a memory, and stores behind 4 GiB from
 /// there.

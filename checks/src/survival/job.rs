@@ -115,16 +115,16 @@ impl Job {
     /// worker.
     pub fn execute(&self, command: &dyn Fn(&str) -> Result<Command>) -> Result<usize> {
         let alone = "this process is a run of the survival checks, which did not start it";
-        let (cases, engines) = (self.cases()?, self.engines());
+        let (cases, engines, mut guests) = (self.cases()?, self.engines(), Guests::built());
         if self.is_worker {
-            serve(Parent::join()?.context(alone)?, &cases, &engines, Guests::built())?;
+            serve(Parent::join()?.context(alone)?, &cases, &engines, guests)?;
             return Ok(0);
         }
         let parent = Rc::new(RefCell::new(Parent::<(), Said>::join()?.context(alone)?));
-        let mut guests = Guests::built();
         let all = Selection { strategies: strategies(), ..Selection::default() };
-        let in_process = !self.workers;
-        let rows = &self.folder;
+        let (in_process, rows) = (!self.workers, &self.folder);
+        // No time is used here, so the machine's state need not be known: that takes half a second.
+        touchstone::measure::probe::calibrated(1);
         let mut job =
             run::Job::new(&cases, &engines, &mut guests, rows, &all, |_| budget(), in_process)?;
         if self.resume {

@@ -129,8 +129,8 @@ impl Loader {
         let call = ask.call.clone();
         let guest = GuestModule::new(&call.name, &read_whole(&call.module)?, call.heap)?;
         let input = read_whole(&call.input)?;
-        let engine = touchstone_runtimes::engines().into_iter().find(|own| own.id() == ask.engine);
-        let engine = engine.with_context(|| format!("there is no engine '{}'", ask.engine))?;
+        let engine = touchstone_runtimes::engine(&ask.engine)
+            .with_context(|| format!("there is no engine '{}'", ask.engine))?;
         let streams = Arc::new(Mutex::new([Vec::new(), Vec::new()]));
         let copies = Arc::clone(&streams);
         let mut config = Config {

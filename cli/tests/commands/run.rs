@@ -214,8 +214,8 @@ fn the_ways_out_of_a_missing_import_are_named() {
 fn an_endless_loop_is_stopped() {
     let folder = Folder::new();
     let guest = folder.module(GUEST);
-    let ran = touchstone(&["run", &guest, "--call", "endless", "--timeout", "0.5", "--all"]);
-    let stopped = "stopped: still running after 0.5 s";
+    let ran = touchstone(&["run", &guest, "--call", "endless", "--timeout", "0.1", "--all"]);
+    let stopped = "stopped: still running after 0.1 s";
     let out = ran.found(&[stopped, "--timeout SECONDS", "left out: ", "was stopped already"]);
     // Once for each backend, and not for each strategy; and once in the summary.
     assert_eq!(out.matches(stopped).count(), backends_for_modules().len() + 1, "{out}");

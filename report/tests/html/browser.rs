@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use time::LIMIT;
 
@@ -46,13 +47,13 @@ pub(crate) struct Page {
 }
 
 /// The installed Chromium.
-fn program() -> Option<&'static str> {
+static PROGRAM: LazyLock<Option<&str>> = LazyLock::new(|| {
     PROGRAMS.into_iter().find(|name| {
         let mut command = Command::new(name);
         let command = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     })
-}
+});
 
 impl Page {
     /// Opens a page and waits until it is loaded. `None`, with a message, where no Chromium is
@@ -62,7 +63,7 @@ impl Page {
     ///
     /// Where none is installed and `TOUCHSTONE_REQUIRE_CHROMIUM` is set.
     pub(crate) fn open(url: &str) -> Option<Self> {
-        let Some(program) = program() else {
+        let Some(program) = *PROGRAM else {
             let text = "Chromium is missing: install it (Debian: apt-get install chromium)";
             assert!(std::env::var_os("TOUCHSTONE_REQUIRE_CHROMIUM").is_none(), "{text}");
             // The test harness shows what is written past its capture.
