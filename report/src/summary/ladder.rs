@@ -78,7 +78,7 @@ fn new_instances(content: &Content<'_>) -> String {
     }
     let found = match exceptions {
         0 => "None is slower beyond both intervals.".to_owned(),
-        _ => format!("{exceptions} are slower beyond both intervals:\n\n{}", slower.finish()),
+        _ => format!("Slower beyond both intervals: {exceptions}.\n\n{}", slower.finish()),
     };
     format!(
         "A new instance on a memory of Touchstone's, against the fastest that the runtime offers, \
