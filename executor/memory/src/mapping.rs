@@ -245,7 +245,6 @@ impl Mapping {
         self.bytes_before(0)
     }
 
-    /// Its bytes but for the last ones.
     pub(super) fn bytes_before(&mut self, last: usize) -> &mut [u8] {
         // SAFETY: the first `accessible` bytes are readable and writable, are
         // initialised by the kernel, and belong to this value alone.

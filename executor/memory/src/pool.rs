@@ -221,7 +221,6 @@ impl PooledMemory {
                 }
                 return Ok(());
             }
-            // Nobody has used it.
             larger.put(next);
         }
         memory.grow(size)
