@@ -19,8 +19,8 @@ const POPULATED: usize = 64 << 20;
 /// them takes one mapping.
 const GAP: usize = 64 << 10;
 /// Bytes without data in front of the first part that are mapped from the image at most, such as a
-/// stack. That saves each memory a mapping. The first use of such a page takes longer, and allocates
-/// it in the file: good for memories that keep their pages and share their image.
+/// stack. That saves each memory a mapping. The first use of such a page takes longer, and
+/// allocates it in the file: good for memories that keep their pages and share their image.
 const FRONT: usize = 1 << 20;
 /// Parts of an image at most: each takes up to two mappings of every memory.
 const PARTS: usize = 32;

@@ -70,9 +70,9 @@ impl Region {
         page(self.start)..page(self.end)
     }
 
-    /// `true` if what lies there is the page of zeros that all processes share: outside the image, a
-    /// page that was only read. In it, zeros were written, and the kernel has merged the page with
-    /// others of its kind (KSM).
+    /// `true` if what lies there is the page of zeros that all processes share: outside the image,
+    /// a page that was only read. In it, zeros were written, and the kernel has merged the page
+    /// with others of its kind (KSM).
     pub(super) fn is_shared_zeros(&self) -> bool {
         self.categories & PAGE_IS_PFNZERO != 0
     }
