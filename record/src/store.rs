@@ -493,6 +493,8 @@ mod tests {
             let said = RecordFile::replacing(other).unwrap_err().to_string();
             assert!(said.contains(&format!("it is {kind}; name another file")), "{said}");
         }
+        assert!(RecordFile::ensure_replaceable(&path).is_ok());
+        assert!(RecordFile::ensure_replaceable(Path::new("/proc/some.jsonl")).is_err());
     }
 
     #[test]

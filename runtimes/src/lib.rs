@@ -25,9 +25,9 @@ macro_rules! backends {
         /// process that needs no other. `None` where this build has none of the name.
         #[must_use]
         pub fn engine(id: &str) -> Option<Arc<dyn MeasuredEngine>> {
-            let own: Vec<Box<dyn MeasuredEngine>> = match () {
-                $(#[cfg(feature = $feature)] () if id.starts_with($feature) => $backend::engines(),)*
-                () => Vec::new(),
+            let own: Vec<Box<dyn MeasuredEngine>> = match id {
+                $(#[cfg(feature = $feature)] _ if id.starts_with($feature) => $backend::engines(),)*
+                _ => Vec::new(),
             };
             own.into_iter().find(|engine| engine.id() == id).map(Arc::from)
         }

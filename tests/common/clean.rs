@@ -202,7 +202,7 @@ pub(crate) fn instances_on_four_threads_do_not_mix(strategy: Strategy) {
                     let expected = loaded.outcome(&mut *loaded.instance(), export, &input);
                     let instance = &mut *loaded.instance();
                     barrier.wait();
-                    for call in 0..50 {
+                    for call in 0..100 {
                         let found = loaded.outcome(instance, export, &input);
                         assert_eq!(found, expected, "{} {thread} {call}", loaded.name);
                     }

@@ -21,7 +21,7 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    /// Fails if the findings could not be stored: before a check that takes minutes.
+    /// Fails before the check if the folder cannot be written or the file holds something else.
     pub(super) fn ensure_possible(&self) -> Result<()> {
         if self.store { RecordFile::ensure_replaceable(&self.path()) } else { Ok(()) }
     }

@@ -274,6 +274,8 @@ fn a_machine_whose_file_cannot_be_written_is_not_measured() {
     let into = format!("{}/machines", folder.file("in_the_way", ""));
     let ran = touchstone(&["machine", "--into", &into]);
     assert!(ran.code == 2 && ran.err.contains("name another folder with --into"), "{}", ran.err);
+    // Nothing was looked at before.
+    assert!(ran.out.is_empty(), "{}", ran.out);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Most of what a reset looks at is clean, and a line that is only compared need not be written
 //! back to memory. Blocks of several lines are compared with the processor's vectors, one branch
 //! each, and only in a block that differs line by line: a page takes a third less than with a
-//! branch for each line. Of a block whose ends were both written, all is.
+//! branch for each line. A block to be cleared whose ends are both not zero is written whole.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;

@@ -246,9 +246,9 @@ impl Image {
         self.parts.first().map_or(0, |part| part.first * host_page())
     }
 
-    /// The clean content of a page of the host; `None` where it is all zero and not
-    /// mapped from the image. With it the place of the data, on the borders of blocks to compare:
-    /// all around is zero.
+    /// The clean content of a page of the host; `None` outside the pages that are kept to compare
+    /// with, where it is all zero. With it the place of the data, on the borders of blocks to
+    /// compare: all around is zero.
     #[inline]
     pub(super) fn page(&self, page: usize) -> Option<(&[u8], Range<usize>)> {
         if page >= self.end {
@@ -409,14 +409,16 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap with files")]
     fn each_page_is_found() {
-        let image = Image::new(&content([1, 2, 900, 5000]), false).unwrap().unwrap();
-        assert_eq!(image.start(), host_page());
-        for page in 0..6000 {
-            let clean = image.page(page);
-            let is_inside = image.parts().any(|part| part.contains(&page));
-            assert_eq!(clean.is_some(), is_inside, "page {page}");
-            let first = clean.map_or(0, |(bytes, _)| bytes[0]);
-            assert_eq!(first == 1, [1, 2, 900, 5000].contains(&page), "page {page}");
+        for (front, start) in [(false, host_page()), (true, 0)] {
+            let image = Image::new(&content([1, 2, 900, 5000]), front).unwrap().unwrap();
+            assert_eq!(image.start(), start);
+            for page in 0..6000 {
+                let clean = image.page(page);
+                let is_inside = page > 0 && image.parts().any(|part| part.contains(&page));
+                assert_eq!(clean.is_some(), is_inside, "page {page}");
+                let first = clean.map_or(0, |(bytes, _)| bytes[0]);
+                assert_eq!(first == 1, [1, 2, 900, 5000].contains(&page), "page {page}");
+            }
         }
     }
 

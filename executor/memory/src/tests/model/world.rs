@@ -102,9 +102,11 @@ impl World {
     /// Every other one is of segments: memories that keep pages then map the image from their start
     /// on.
     pub(super) fn template(&self) -> MemoryTemplate {
-        let clean = self.clean();
-        let content = match self.pages.is_multiple_of(2) {
-            true => InitialContent::from_segments(clean.len(), [(0, &*clean)]).unwrap(),
+        let (clean, page) = (self.clean(), host_page());
+        let pages = clean.chunks(page).enumerate().map(|(number, bytes)| (number * page, bytes));
+        let segments = pages.filter(|(_, bytes)| bytes.iter().any(|byte| *byte > 0));
+        let content = match (self.pages + self.keep).is_multiple_of(2) {
+            true => InitialContent::from_segments(clean.len(), segments).unwrap(),
             false => InitialContent::capture(&clean),
         };
         MemoryTemplate::new(content, self.reset).unwrap()
