@@ -271,6 +271,12 @@ impl RecordFile {
     /// Fails if the folder cannot be written, or the file holds something else than records: for
     /// commands that work for minutes before they write.
     pub fn ensure_replaceable(path: &Path) -> Result<()> {
+        Self::look_at(path)?;
+        files::stage(path, &[]).map(drop)
+    }
+
+    /// Makes the folder, and fails if the file is none of records.
+    fn look_at(path: &Path) -> Result<()> {
         let folder = files::folder_of(path);
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}; {OTHER}", folder.display()))?;
@@ -282,11 +288,11 @@ impl RecordFile {
             let file = File::open(path).with_context(|| format!("cannot read {place}"));
             ensure_records(&mut file?, &place)?;
         }
-        files::stage(path, &[]).map(drop)
+        Ok(())
     }
 
     fn part_of(path: &Path) -> Result<Self> {
-        Self::ensure_replaceable(path)?;
+        Self::look_at(path)?;
         // Nobody named this file: it is not written through a link.
         let name = path.with_added_extension("part");
         let part = FilePath::from(path).beside(name.file_name().unwrap_or_default())?;
