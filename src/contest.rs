@@ -7,7 +7,7 @@ use crate::compare::{Judged, Verdict, judge};
 use crate::lab::Refused;
 use crate::measure::{Round, RoundPlan, Side, probe, turns};
 use crate::plan::{Budget, Random};
-use crate::record::{Comparison, Match, Status, estimate};
+use crate::record::{Comparison, Match, Prevailing, Status, estimate};
 use crate::run::{Performer, perform_side};
 use crate::supervise::{Child, Heard, Parent, Stop};
 use anyhow::{Context, Result, bail};
@@ -23,8 +23,8 @@ pub enum ToSide {
     Open {
         of: Box<Match>,
         is_subject: bool,
-        /// Time of the interference probe on a clean core, ns.
-        probe_ns: u64,
+        /// By which it judges its rounds.
+        state: Prevailing,
         /// The private folder in which processes share artifacts.
         artifacts: PathBuf,
     },
@@ -52,8 +52,8 @@ pub fn serve_side(
     let mut crew = None;
     while let Some(told) = parent.hear()? {
         let answer = match (told, &mut crew) {
-            (ToSide::Open { of, is_subject, probe_ns, artifacts }, crew) => {
-                probe::calibrated(probe_ns);
+            (ToSide::Open { of, is_subject, state, artifacts }, crew) => {
+                probe::calibrated(state);
                 let (guests, budget) = (guests.clone(), Budget::full(1));
                 Performer::new(cases, engines, guests, budget, 0, &artifacts, 1)
                     .and_then(|mut all| perform_side(&mut all, &of, is_subject))
@@ -93,7 +93,7 @@ impl Remote {
     fn start(
         contest: &Contest<'_>,
         is_subject: bool,
-        probe_ns: u64,
+        state: Prevailing,
         artifacts: &Path,
     ) -> Result<Self> {
         let Contest { of, subject, baseline, .. } = contest;
@@ -101,7 +101,7 @@ impl Remote {
             if is_subject { (&of.subject, subject) } else { (&of.baseline, baseline) };
         let child = contest.stop.spawn(command()?)?.context("stopped")?;
         let (of, artifacts) = (Box::new(of.clone()), artifacts.to_owned());
-        child.send(&ToSide::Open { of, is_subject, probe_ns, artifacts });
+        child.send(&ToSide::Open { of, is_subject, state, artifacts });
         Ok(Self { child, name: side.to_string() })
     }
 
@@ -172,14 +172,14 @@ pub fn contest(
     made: &mut Made,
 ) -> Result<()> {
     let Contest { of, budget, .. } = contest;
-    let probe_ns = probe::Calibration::default().reference();
+    let state = probe::Calibration::default().state();
     // Removed when the contest is over.
     let artifacts = Scratch::new()?;
     let mut random = Random::new(budget.seed);
     let began = Instant::now();
     for process in 0..contest.processes {
         progress(process);
-        let start = |subject| Remote::start(contest, subject, probe_ns, artifacts.path());
+        let start = |subject| Remote::start(contest, subject, state, artifacts.path());
         let first = random.coin();
         let (mut one, mut other) = (start(first)?, start(!first)?);
         one.answer()?;

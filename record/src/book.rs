@@ -67,9 +67,9 @@ impl Book {
     /// Marks samples as noisy whose process was in another state than most of the run.
     fn mark_other_states(&mut self) {
         let states = || self.cells.values().flatten().map(|seen| seen.probe_ns);
-        let low = Prevailing::of(states().filter(|ns| *ns > 0)).low;
+        let state = Prevailing::of(states().filter(|ns| *ns > 0));
         for seen in self.cells.values_mut().flatten() {
-            if seen.probe_ns > 0 && !Prevailing::is_in(seen.probe_ns, low) {
+            if seen.probe_ns > 0 && !state.includes(seen.probe_ns) {
                 let samples = seen.metrics.values_mut().flat_map(|samples| &mut samples.0);
                 samples.for_each(|sample| sample.clean = false);
             }

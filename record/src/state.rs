@@ -4,14 +4,20 @@ use serde::{Deserialize, Serialize};
 
 /// Times below this multiple of a shorter one are of the same state, in hundredths.
 const SAME: u64 = 135;
+/// The same for a machine that is in one state with so narrow a spread for a [good part](OFTEN) of
+/// the time, such as beside a neighbour that comes and goes.
+const NARROW: u64 = 112;
+const OFTEN: f64 = 0.4;
 /// Times of a state may be this much below its shortest one, in hundredths of the time.
 const BELOW: u64 = 110;
 
 /// The state in which the interference probe found a machine most of the time.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prevailing {
     /// Its shortest probe, ns; 0 without a probe.
     pub low: u64,
+    /// Its probes are below this multiple of the shortest, in hundredths.
+    width: u64,
     pub share: f64,
 }
 
@@ -20,10 +26,14 @@ impl Prevailing {
     pub fn of(times: impl IntoIterator<Item = u64>) -> Self {
         let mut times: Vec<u64> = times.into_iter().collect();
         times.sort_unstable();
-        let mut found = (0, 0);
-        let mut end = 0;
+        let narrow = Self::within(&times, NARROW);
+        if narrow.share >= OFTEN { narrow } else { Self::within(&times, SAME) }
+    }
+
+    fn within(times: &[u64], width: u64) -> Self {
+        let (mut found, mut end) = ((0, 0), 0);
         for (begin, low) in times.iter().enumerate() {
-            while times.get(end).is_some_and(|time| Self::is_alike(*time, *low)) {
+            while times.get(end).is_some_and(|time| is_below(*time, *low, width)) {
                 end += 1;
             }
             let count = end.saturating_sub(begin);
@@ -31,18 +41,23 @@ impl Prevailing {
                 found = (count, *low);
             }
         }
-        Self { low: found.1, share: found.0 as f64 / times.len().max(1) as f64 }
+        Self { low: found.1, width, share: found.0 as f64 / times.len().max(1) as f64 }
     }
 
-    /// `true` if a probe is of the state whose shortest probe is given.
-    pub fn is_in(took: u64, low: u64) -> bool {
-        Self::is_alike(took, low) && took.saturating_mul(BELOW) >= low.saturating_mul(100)
+    /// `true` if a probe is of this state.
+    pub fn includes(self, took: u64) -> bool {
+        is_below(took, self.low, self.width)
+            && took.saturating_mul(BELOW) >= self.low.saturating_mul(100)
     }
 
     /// `true` if two probes, the longer one first, are of one state.
     pub fn is_alike(long: u64, short: u64) -> bool {
-        long.saturating_mul(100) < short.saturating_mul(SAME)
+        is_below(long, short, SAME)
     }
+}
+
+fn is_below(long: u64, short: u64, width: u64) -> bool {
+    long.saturating_mul(100) < short.saturating_mul(width)
 }
 
 /// The load from which on other programs run.
@@ -114,7 +129,7 @@ mod tests {
             let found = Prevailing::of(probes(busy));
             assert_eq!(found.low, low, "{busy}");
             assert!((found.share - share).abs() < 0.01, "{busy}: {}", found.share);
-            let clean = probes(busy).into_iter().filter(|ns| Prevailing::is_in(*ns, low)).count();
+            let clean = probes(busy).into_iter().filter(|ns| found.includes(*ns)).count();
             assert!((clean as f64 / 2000.0 - share).abs() < 0.01);
         }
         assert_eq!(Prevailing::of([]), Prevailing::default());
@@ -123,8 +138,24 @@ mod tests {
 
     #[test]
     fn a_shorter_or_longer_probe_is_of_another_state() {
-        let is = |took| Prevailing::is_in(took, 1000);
+        let is = |took| Prevailing::of([1000]).includes(took);
+        assert_eq!([900, 910, 1000, 1119, 1120].map(is), [false, true, true, true, false]);
+        let is = |took| Prevailing::of([1000, 1300, 1600]).includes(took);
         assert_eq!([900, 910, 1000, 1349, 1350].map(is), [false, true, true, true, false]);
+    }
+
+    #[test]
+    fn samples_are_of_a_narrow_state_where_the_machine_is_often_in_one() {
+        // The neighbour makes the probe 1.12 to 1.6 times as long, for this share of the time.
+        let probes = |busy: u64| {
+            (0..1000).map(move |n| if n % 100 < busy { 1120 + n % 480 } else { 1000 + n % 50 })
+        };
+        for busy in [0, 20, 55] {
+            let found = Prevailing::of(probes(busy));
+            assert_eq!((found.low, found.width), (1000, NARROW), "{busy}");
+            assert!(!found.includes(1120) && found.includes(1119));
+        }
+        assert_eq!(Prevailing::of(probes(80)).width, SAME);
     }
 
     #[test]

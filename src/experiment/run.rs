@@ -30,7 +30,7 @@ pub fn serve(experiments: &[Experiment], engines: &[Arc<dyn MeasuredEngine>]) ->
         let experiment = experiments.iter().find(|own| own.name == *name);
         let experiment = experiment.context("there is no such experiment")?.clone();
         let workload = workload(name).context("this build cannot measure it")?;
-        probe::calibrated(terms.probe_ns);
+        probe::calibrated(terms.state);
         let host = Host::new(experiment, engines, Stop::default())?;
         workload.answer(Ask { host, question, terms }, say)
     })
@@ -181,8 +181,8 @@ fn go_on(session: &Session<'_>, file: &mut RecordFile, known: &[Line]) -> Result
         |line: &_| if let Line::Setup(own) = line { Some(own.executor.clone()) } else { None };
     let mut setups: BTreeSet<Executor> = known.iter().filter_map(setup).collect();
     let artifacts = Scratch::new()?;
-    let (probe_ns, folder) = (Calibration::default().reference(), artifacts.path().to_owned());
-    let terms = Terms { probe_ns, artifacts: folder, ..session.asked.terms.clone() };
+    let (state, folder) = (Calibration::default().state(), artifacts.path().to_owned());
+    let terms = Terms { state, artifacts: folder, ..session.asked.terms.clone() };
     let progress = Progress::new(questions().count(), true);
     let failed = points.iter().any(|point| {
         let mut own = all.iter().filter(|(experiment, ..)| experiment.name == point.experiment);

@@ -4,7 +4,7 @@ use crate::case::{self, Case, Guests};
 use crate::experiment::Asked;
 use crate::lab::{Lab, Refused, config_for};
 use crate::plan::cores;
-use crate::record::{Executor, Experiment, Line, Place, Point, WorkFacts};
+use crate::record::{Executor, Experiment, Line, Place, Point, Prevailing, WorkFacts};
 use crate::supervise::Stop;
 use crate::swap::{self, LoadPlan, Method, Ready};
 use anyhow::{Context, Result};
@@ -119,8 +119,8 @@ pub struct Terms {
     pub small: bool,
     /// How much longer some calls of a host under load take, for tests.
     pub stall: Duration,
-    /// Time of the interference probe on a clean processor, ns.
-    pub probe_ns: u64,
+    /// The machine's prevailing state.
+    pub state: Prevailing,
     /// The private folder in which processes share artifacts.
     pub artifacts: PathBuf,
     /// A data file in place of the project's.

@@ -24,8 +24,8 @@ use touchstone_executor::{
 
 /// Opens cells, and keeps the artifacts and the module that they share.
 pub struct Lab {
-    guests: Guests,
-    config: Config,
+    pub guests: Guests,
+    pub config: Config,
     artifacts: HashMap<ArtifactKey, Compiled>,
     /// The folder through which the processes of a run share artifacts.
     shared: Option<ArtifactFolder>,
@@ -88,14 +88,6 @@ impl Lab {
     /// Drops the loaded module, so that the next cell loads its own.
     pub fn unload(&mut self) {
         self.last = None;
-    }
-
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    pub fn guests(&mut self) -> &mut Guests {
-        &mut self.guests
     }
 
     /// Loads the module of a cell, calls the export twice and compares both outputs.

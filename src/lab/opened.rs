@@ -14,7 +14,7 @@ use touchstone_executor::{Abi, EffectiveConfig, ExportId, Instance, Module, Outc
 /// much as a thousand calls (a memory of 128 MiB that is cleared once).
 #[derive(Clone)]
 pub struct Instances {
-    module: Arc<dyn Module>,
+    pub module: Arc<dyn Module>,
     idle: Arc<Mutex<Vec<Box<dyn Instance>>>>,
 }
 
@@ -23,27 +23,9 @@ impl Instances {
         Self { module, idle: Arc::default() }
     }
 
-    pub fn module(&self) -> Arc<dyn Module> {
-        Arc::clone(&self.module)
-    }
-
-    pub fn are_of_one_module(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.module, &other.module)
-    }
-
     pub fn take(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
         let idle = self.idle.lock().pop();
         idle.map_or_else(|| self.module.new_instance(), Ok)
-    }
-
-    /// A new instance, even if one is idle.
-    pub fn new_instance(&self) -> touchstone_executor::Result<Box<dyn Instance>> {
-        self.module.new_instance()
-    }
-
-    /// The handle of another export. Fails if the module has none of that name and convention.
-    pub fn export(&self, name: &str, abi: Abi) -> touchstone_executor::Result<ExportId> {
-        self.module.export(name, abi)
     }
 
     /// Returns an instance for the next user, whose `prepare` cleans up after an interrupted call.
@@ -109,7 +91,7 @@ impl Loaded {
         input: &[u8],
         output: &[u8],
     ) -> Result<ExportId, Refused> {
-        let export = self.instances.export(name, abi)?;
+        let export = self.instances.module.export(name, abi)?;
         let mut instance = self.instances.take()?;
         checked_call(&mut *instance, export, input, output)?;
         self.instances.give_back(instance);
@@ -139,7 +121,7 @@ impl Loaded {
             }),
             _ => Ok(()),
         };
-        let export = self.instances.export(export, abi)?;
+        let export = self.instances.module.export(export, abi)?;
         let started = Instant::now();
         let mut instance = self.instances.take()?;
         let made_ns = elapsed(started);

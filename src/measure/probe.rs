@@ -16,6 +16,7 @@ use super::pin::{Pinned, processors};
 use crate::plan::cores;
 use crate::record::{Prevailing, State};
 use anyhow::{Result, anyhow};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,8 +33,8 @@ const TOGETHER: usize = 8;
 /// Independent operations beside a pass: they take about as long.
 const BESIDE: usize = 5;
 const TIMES: usize = 3;
-/// Shortest time of the prevailing state in this process, ns; 0 before a calibration.
-static PREVAILING: AtomicU64 = AtomicU64::new(0);
+/// The prevailing state in this process, after a calibration.
+static PREVAILING: Mutex<Option<Prevailing>> = Mutex::new(None);
 /// Shortest time of the passes in this process so far, ns: the reference without a calibration.
 static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
 static NEVER_CLEAN: AtomicBool = AtomicBool::new(false);
@@ -61,26 +62,28 @@ const AGAIN: Duration = Duration::from_millis(60);
 pub struct Calibration(Vec<u64>);
 
 impl Calibration {
-    /// Probes, and returns the reference for processes: the shortest prevailing time, ns.
-    pub fn reference(&mut self) -> u64 {
-        let known = PREVAILING.load(Ordering::Relaxed);
-        if known > 0 {
-            // This process judges by its first one: see `calibrated`.
-            return known;
-        }
-        let time = if self.0.is_empty() { CALIBRATION } else { AGAIN };
+    /// Probes for so long.
+    pub fn watch(&mut self, time: Duration) {
         let started = Instant::now();
         while started.elapsed() < time {
             self.0.push(passes());
         }
-        Prevailing::of(self.0.iter().copied()).low
+    }
+
+    /// Probes, and returns the prevailing state, by which processes judge their samples.
+    pub fn state(&mut self) -> Prevailing {
+        if let Some(known) = *PREVAILING.lock() {
+            return known;
+        }
+        self.watch(if self.0.is_empty() { CALIBRATION } else { AGAIN });
+        Prevailing::of(self.0.iter().copied())
     }
 }
 
-/// Uses the reference of a [`Calibration`], of this process or another one of the same program. The
+/// Uses the state of a [`Calibration`], of this process or another one of the same program. The
 /// first one of a process holds: its samples are judged by one state.
-pub fn calibrated(reference: u64) {
-    let _ = PREVAILING.compare_exchange(0, reference, Ordering::Relaxed, Ordering::Relaxed);
+pub fn calibrated(state: Prevailing) {
+    PREVAILING.lock().get_or_insert(state);
 }
 
 /// Makes every later probe of this process find interference, for tests.
@@ -89,10 +92,10 @@ pub fn never_clean() {
 }
 
 fn judge(took: u64) -> bool {
-    match PREVAILING.load(Ordering::Relaxed) {
+    match *PREVAILING.lock() {
         _ if NEVER_CLEAN.load(Ordering::Relaxed) => false,
-        0 => Prevailing::is_alike(took, SHORTEST.fetch_min(took, Ordering::Relaxed).min(took)),
-        low => Prevailing::is_in(took, low),
+        None => Prevailing::is_alike(took, SHORTEST.fetch_min(took, Ordering::Relaxed).min(took)),
+        Some(state) => state.includes(took),
     }
 }
 
@@ -125,7 +128,7 @@ impl Probes {
 /// gave to others, %, and the load.
 pub fn state(looks: &[(usize, Vec<Look>)], steal: Option<f64>, load: Option<f64>) -> State {
     let times = || looks.iter().flat_map(|(_, looks)| looks).map(|look| look.ns);
-    let Prevailing { low, share } = Prevailing::of(times());
+    let Prevailing { low, share, .. } = Prevailing::of(times());
     let shortest = times().min().unwrap_or(0);
     let (all, clean) = (times().count(), times().filter(|ns| Prevailing::is_alike(*ns, shortest)));
     let percent = |share: f64| (share * 1000.0).round() / 10.0;
@@ -266,10 +269,10 @@ mod tests {
         // Far below the time of passes, so that other probes change nothing.
         assert!(judge(10) && judge(13) && !judge(14) && judge(5) && !judge(10));
         // A neighbour that is always there. The first reference holds.
-        calibrated(10);
-        calibrated(5);
-        assert!(judge(10) && judge(13) && !judge(14) && !judge(5));
-        PREVAILING.store(0, Ordering::Relaxed);
+        calibrated(Prevailing::of([10]));
+        calibrated(Prevailing::of([5]));
+        assert!(judge(10) && judge(11) && !judge(12) && !judge(5));
+        *PREVAILING.lock() = None;
     }
 
     #[test]

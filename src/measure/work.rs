@@ -3,6 +3,7 @@
 
 use crate::lab::{Opened, abbreviate};
 use anyhow::{Context, Result, ensure};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::adapter::RawCaller;
 use touchstone_executor::{Instance, Outcome};
@@ -108,7 +109,7 @@ impl InBursts {
     pub fn new(opened: &Opened, another: Option<Opened>, skip: u64, burst: u64) -> Result<Self> {
         ensure!(burst > 0, "a burst without a call cannot be timed");
         let shares = another.as_ref().is_none_or(|another| {
-            another.loaded.instances.are_of_one_module(&opened.loaded.instances)
+            Arc::ptr_eq(&another.loaded.instances.module, &opened.loaded.instances.module)
         });
         ensure!(shares, "the two calls are of two modules and have no instance in common");
         Ok(Self { caller: Caller::new(opened)?, another, skip, burst })

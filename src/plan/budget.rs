@@ -47,7 +47,7 @@ impl Budget {
             samples: 6,
             sample: Duration::from_micros(600),
             cell: Duration::from_millis(50),
-            retry: Duration::from_millis(30),
+            retry: Duration::from_millis(60),
             rounds: 6,
             seed,
         }
@@ -63,6 +63,7 @@ impl Budget {
             samples: 5,
             sample: Duration::from_micros(400),
             cell: Duration::from_millis(40),
+            retry: Duration::from_millis(30),
             ..Self::full(seed)
         }
     }

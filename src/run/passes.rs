@@ -8,7 +8,8 @@ use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe::{self, Calibration};
 use crate::plan::{Cell, Random, shuffled};
 use crate::record::estimate::PROCESSES;
-use crate::record::{CellKey, Comparison, Line, Match, Observations, Refusal, Sink, Status, worst};
+use crate::record::{CellKey, Comparison, Line, Match, Observations, Prevailing};
+use crate::record::{Refusal, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::Progress;
 use anyhow::{Context, Result, bail};
@@ -24,6 +25,8 @@ const FIRST: usize = 6;
 /// Half of the width that its interval should have, over the median.
 const REACH: f64 = 0.05;
 const SECOND: Duration = Duration::from_secs(1);
+/// Time of the first probes of a run that is published: a neighbour stays for up to a second.
+const CALIBRATION: Duration = Duration::from_secs(5);
 /// Bytes of an artifact that only the first process makes: that takes WasmEdge's compiler minutes.
 const COMPILED_ONCE: u64 = 4 << 20;
 
@@ -90,7 +93,7 @@ pub fn run(
         broken: BTreeMap::new(),
         deaths: 0,
         calibration: Calibration::default(),
-        reference: 0,
+        state: Prevailing::default(),
         artifacts: (0..job.budget.compiling()).map(|_| Scratch::new()).collect::<Result<_, _>>()?,
     };
     if !run.done.begun {
@@ -116,8 +119,8 @@ struct Run<'a> {
     broken: BTreeMap<Task, Status>,
     deaths: usize,
     calibration: Calibration,
-    /// The shortest time of the prevailing state for the last process, ns.
-    reference: u64,
+    /// The prevailing state for the last process.
+    state: Prevailing,
     /// Private folders for artifacts: one for each of the first processes, which compile, and the
     /// last one also for all later processes. Large artifacts are the first process's.
     artifacts: Vec<Scratch>,
@@ -149,6 +152,9 @@ impl Run<'_> {
     /// All passes, until the run is stopped.
     fn passes(&mut self) -> Result<()> {
         let Job { budget, cells, compares, .. } = self.job;
+        if budget.most > 0 {
+            self.calibration.watch(CALIBRATION);
+        }
         for process in 0..budget.processes {
             self.pass(process, self.job.tasks())?;
         }
@@ -263,8 +269,8 @@ impl Run<'_> {
     }
 
     fn here(&mut self, process: u32, tasks: &[Task]) -> Result<()> {
-        self.reference = self.calibration.reference();
-        probe::calibrated(self.reference);
+        self.state = self.calibration.state();
+        probe::calibrated(self.state);
         let guests = (self.host.guests)();
         let budget = self.job.budget.clone();
         let Host { cases, engines, .. } = self.host;
@@ -286,14 +292,14 @@ impl Run<'_> {
 
     /// Starts a worker and follows it until it ends. Returns how many tasks are over.
     fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
-        self.reference = self.calibration.reference();
+        self.state = self.calibration.state();
         hand_on(self.artifacts(0), self.artifacts(process))?;
         let child = self.host.stop.spawn::<ToWorker, FromWorker>((self.host.worker)()?)?;
         let Some(mut child) = child else { return Ok(0) };
         child.send(&ToWorker {
             budget: self.job.budget.clone(),
             process,
-            probe_ns: self.reference,
+            state: self.state,
             artifacts: self.artifacts(process).to_owned(),
             tasks: tasks.to_vec(),
         });
@@ -386,7 +392,7 @@ impl Run<'_> {
                 if let Some(setup) = self.done.setups.recorded(*setup) {
                     self.sink.append(&Line::Setup(setup))?;
                 }
-                let probe_ns = self.reference;
+                let probe_ns = self.state.low;
                 let seen = Observations { cell: cell.clone(), process, probe_ns, metrics };
                 self.observed(&Line::Observations(seen))?;
             }

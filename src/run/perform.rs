@@ -96,7 +96,7 @@ impl Performer {
             Means::Raw => {
                 let call = RawCall {
                     strategy: cell.key.strategy,
-                    config: self.lab.config(),
+                    config: &self.lab.config,
                     export: &cell.case.export,
                     input: &opened.input,
                 };

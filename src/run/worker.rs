@@ -5,7 +5,7 @@ use crate::case::{Case, Guests};
 use crate::lab::Refused;
 use crate::measure::probe;
 use crate::plan::Budget;
-use crate::record::{CellKey, Executor, Match, Metric, Refusal, Samples, Setup};
+use crate::record::{CellKey, Executor, Match, Metric, Prevailing, Refusal, Samples, Setup};
 use crate::supervise::Parent;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -109,8 +109,8 @@ pub struct ToWorker {
     pub budget: Budget,
     /// Number of the process within the run.
     pub process: u32,
-    /// Time of the interference probe on a clean core, ns.
-    pub probe_ns: u64,
+    /// By which it judges its samples.
+    pub state: Prevailing,
     /// The private folder in which processes share artifacts.
     pub artifacts: PathBuf,
     pub tasks: Vec<Task>,
@@ -133,8 +133,8 @@ pub fn serve(
     guests: Guests,
 ) -> Result<()> {
     let Some(told) = parent.hear()? else { return Ok(()) };
-    let ToWorker { budget, process, probe_ns, artifacts, tasks } = told;
-    probe::calibrated(probe_ns);
+    let ToWorker { budget, process, state, artifacts, tasks } = told;
+    probe::calibrated(state);
     let threads = most_threads(&tasks);
     let mut performer =
         Performer::new(cases, engines, guests, budget, process, &artifacts, threads)?;

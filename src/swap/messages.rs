@@ -72,7 +72,7 @@ impl Ready {
         let strategy = method.strategy(&**engine, kinds)?;
         let mut artifact = |kind: &Kind| {
             let (engine, heap) = (&**engine, kind.case.heap);
-            let config = lab.config().clone();
+            let config = lab.config.clone();
             lab.load_guest(engine, strategy, &kind.guest, heap, &config)
                 .and_then(|_| Ok(lab.artifact(engine, strategy, &kind.guest, heap)?.0))
                 .map_err(|error| kind.refused(error))
@@ -83,7 +83,7 @@ impl Ready {
             strategy,
             engine: Arc::clone(engine),
             kinds: Arc::clone(kinds),
-            config: lab.config().clone(),
+            config: lab.config.clone(),
             artifacts,
         })
     }

@@ -86,7 +86,7 @@ impl<'a> Counter<'a> {
             let list: Vec<_> = counts.iter().map(words).collect();
             bail!("the counts differ: {}", list.join(", "));
         }
-        let file = self.metered.guests().linked(case, guest)?;
+        let file = self.metered.guests.linked(case, guest)?;
         let bytes = (Metric::GuestBytes, file.bytes.len() as u64);
         let mut metrics = BTreeMap::from([(Metric::Operators, operators), bytes]);
         metrics.extend(warm.map(|warm| (Metric::WarmOperators, warm)));
@@ -101,7 +101,7 @@ impl<'a> Counter<'a> {
 
     /// The cells that can count, and `true` for those with the runtime's own meter.
     fn means(&mut self, case: &Arc<Case>, guest: &str) -> Result<Vec<(Cell, bool)>> {
-        let module = self.metered.guests().of_case(case, guest)?;
+        let module = self.metered.guests.of_case(case, guest)?;
         let is_module = module.info().component.is_none();
         let (mut meters, mut guests) = (Vec::new(), Vec::new());
         for engine in self.engines {
@@ -142,7 +142,7 @@ fn calls(lab: &mut Lab, cell: &Cell, by_meter: bool) -> Result<Counts> {
     let opened = lab.open(cell)?;
     let reader = match by_meter {
         true => None,
-        false => Some(opened.loaded.instances.export(OPERATORS, Abi::Plain)?),
+        false => Some(opened.loaded.instances.module.export(OPERATORS, Abi::Plain)?),
     };
     let mut instance = opened.loaded.instances.take()?;
     // Entries into functions that the host asks for are no operators of the guest's: its

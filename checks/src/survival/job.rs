@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use touchstone::case::{self, Case, Guests};
 use touchstone::plan::{Budget, Plan};
-use touchstone::record::{self, CellKey, Line, Observations, RecordFile, Sink};
+use touchstone::record::{self, CellKey, Line, Observations, Prevailing, RecordFile, Sink};
 use touchstone::run::{self, Host, Observer, Selection, go_on, serve, watch_for_ctrl_c};
 use touchstone::supervise::{Parent, Stop};
 use touchstone_executor::Strategy;
@@ -124,7 +124,7 @@ impl Job {
         let all = Selection { strategies: strategies(), ..Selection::default() };
         let (in_process, rows) = (!self.workers, &self.folder);
         // No time is used here, so the machine's state need not be known: that takes half a second.
-        touchstone::measure::probe::calibrated(1);
+        touchstone::measure::probe::calibrated(Prevailing::default());
         let mut job =
             run::Job::new(&cases, &engines, &mut guests, rows, &all, |_| budget(), in_process)?;
         if self.resume {

@@ -183,10 +183,10 @@ impl Loader {
         compiled.map_err(failed)?;
         say(Phase::Loading);
         // Loading may instantiate, and so run a start function.
-        let config = self.lab.config().clone();
+        let config = self.lab.config.clone();
         let loaded = self.lab.load_guest(&*engine, strategy, guest, heap, &config);
         let instances = loaded.map_err(failed)?.instances;
-        let export = instances.export(&self.call.export, self.call.abi).map_err(failed)?;
+        let export = instances.module.export(&self.call.export, self.call.abi).map_err(failed)?;
         say(Phase::Calling);
         let mut instance = instances.take().map_err(failed)?;
         let first = self.call(&mut *instance, export).map_err(failed)?;

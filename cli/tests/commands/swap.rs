@@ -82,7 +82,7 @@ impl Place {
         let plan = plan(folder.path(), &cases, GOOD).unwrap();
         let guests = Guests::in_folder(folder.path());
         let mut lab = Lab::new(guests, Config::default()).without_times();
-        let kinds = swap::kinds(plan.kinds.each_ref(), lab.guests()).unwrap();
+        let kinds = swap::kinds(plan.kinds.each_ref(), &mut lab.guests).unwrap();
         Self { kinds, lab, folder }
     }
 

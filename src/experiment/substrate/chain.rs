@@ -203,7 +203,7 @@ impl Boots {
             started = Instant::now();
             baseline(engine.id(), strategy, self.code)?
         } else {
-            let (guest, config) = (&self.guest, self.lab.config().clone());
+            let (guest, config) = (&self.guest, self.lab.config.clone());
             let heap = HeapPages::default();
             let loaded = self.lab.load_guest(&**engine, strategy, guest, heap, &config)?;
             let folder = ArtifactFolder::open(&self.artifacts)?;

@@ -110,9 +110,9 @@ fn all(sizes: &Sizes) -> Vec<Reading> {
 
 /// New instances that read by an export, and the number of their calls.
 fn readers(loaded: &Loaded, name: &str, number: u32, calls: usize) -> Result<Readers, Refused> {
-    let instances = (0..number).map(|_| loaded.instances.new_instance());
+    let instances = (0..number).map(|_| loaded.instances.module.new_instance());
     let instances = instances.collect::<touchstone_executor::Result<_>>()?;
-    let export = loaded.instances.export(name, Abi::Substrate)?;
+    let export = loaded.instances.module.export(name, Abi::Substrate)?;
     Ok(Readers { instances, export, calls })
 }
 
@@ -133,10 +133,10 @@ impl Run<'_> {
         let is_mapped = way == "mapped";
         let room = if is_mapped { pages } else { 2 * pages };
         let heap = HeapPages { extra: room + BESIDE, ..HeapPages::default() };
-        let guest = self.lab.guests().module(guest, heap)?;
+        let guest = self.lab.guests.module(guest, heap)?;
         let region = is_mapped.then(|| Region::new(bytes).map(Arc::new)).transpose();
         let region = region.map_err(touchstone_executor::Error::from)?;
-        let config = Config { region: region.clone(), ..self.lab.config().clone() };
+        let config = Config { region: region.clone(), ..self.lab.config.clone() };
         let loaded = self.lab.load_guest(self.engine, self.strategy, &guest, heap, &config)?;
         let size = guest.info().memory.map_or(0, |limits| limits.initial_bytes());
         let region = region.map(|region| {

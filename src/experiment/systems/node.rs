@@ -104,9 +104,9 @@ fn runtime(
     storage: Arc<dyn Storage>,
 ) -> Result<Runtime> {
     let functions = Functions::standard().with(&storage::functions(storage));
-    let config = Config { functions, ..lab.config().clone() };
+    let config = Config { functions, ..lab.config.clone() };
     let loaded = lab.load_guest(engine, strategy, guest, HeapPages::default(), &config)?;
-    let export = |call: Call| loaded.instances.export(call.export(), Abi::Substrate);
+    let export = |call: Call| loaded.instances.module.export(call.export(), Abi::Substrate);
     let exports: Vec<(Call, ExportId)> =
         Call::ALL.into_iter().map(|call| Ok((call, export(call)?))).collect::<Result<_>>()?;
     let mut instance = loaded.instances.take()?;

@@ -94,7 +94,7 @@ fn live(
     let mut all: Vec<Box<dyn Instance>> = Vec::new();
     for made in 1..=instances {
         let started = Instant::now();
-        let mut instance = opened.loaded.instances.new_instance()?;
+        let mut instance = opened.loaded.instances.module.new_instance()?;
         if stays_prepared {
             instance.prepare()?;
         }

@@ -84,6 +84,6 @@ fn prepared(
         },
         stall: ask.stall,
     };
-    let catalogue = catalogue_of(&opened.loaded.guest, opened.loaded.instances.module());
+    let catalogue = catalogue_of(&opened.loaded.guest, opened.loaded.instances.module.clone());
     Ok(Server::bind("127.0.0.1:0", catalogue, LIMITS, conduct)?)
 }
