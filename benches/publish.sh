@@ -92,7 +92,7 @@ oversubscribed() {
 # A check, into a file of its own: two may not write to one at the same time.
 check() { checks "$1" --store --records "$work/$1.jsonl"; }
 findings() {
-  $dry || (cd "$work" && cat conformance.jsonl features.jsonl isolation.jsonl hostile.jsonl survival.jsonl) >records/checks.jsonl
+  $dry || cat "$work"/{conformance,features,isolation,hostile,survival}.jsonl >records/checks.jsonl
 }
 
 all() {

@@ -172,7 +172,7 @@ pub fn contest(
     made: &mut Made,
 ) -> Result<()> {
     let Contest { of, budget, .. } = contest;
-    let state = probe::Calibration::default().state();
+    let state = probe::Calibration::default().state(probe::CALIBRATION);
     // Removed when the contest is over.
     let artifacts = Scratch::new()?;
     let mut random = Random::new(budget.seed);

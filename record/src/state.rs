@@ -132,7 +132,7 @@ mod tests {
             let clean = probes(busy).into_iter().filter(|ns| found.includes(*ns)).count();
             assert!((clean as f64 / 2000.0 - share).abs() < 0.01);
         }
-        assert!(!Prevailing::of([]).includes(1) && !Prevailing::default().includes(1));
+        assert_eq!(Prevailing::of([]), Prevailing { width: SAME, ..Prevailing::default() });
         assert_eq!(Prevailing::of([7, 100, 100]).low, 100);
     }
 

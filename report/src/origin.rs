@@ -31,14 +31,11 @@ pub(super) fn other_builds(records: &Records) -> Vec<String> {
     let line = |(name, other): (String, &Header)| {
         let machine = another_machine(other, own);
         let is_other = machine.is_some() || other.tools.commit != own.tools.commit;
-        is_other.then(|| {
-            format!(
-                "{name} is of commit {}{}, the benchmarks of {}",
-                markdown(&other.tools.commit),
-                machine.map(|machine| format!(" {machine}")).unwrap_or_default(),
-                markdown(&own.tools.commit)
-            )
-        })
+        let same = if own.is_of_build(other) { "; the program was the same" } else { "" };
+        let machine = machine.map(|machine| format!(" {machine}")).unwrap_or_default();
+        let [of, own] = [other, own].map(|header| markdown(&header.tools.commit));
+        is_other
+            .then(|| format!("{name} is of commit {of}{machine}, the benchmarks of {own}{same}"))
     };
     files.filter_map(line).collect()
 }

@@ -181,7 +181,8 @@ fn go_on(session: &Session<'_>, file: &mut RecordFile, known: &[Line]) -> Result
         |line: &_| if let Line::Setup(own) = line { Some(own.executor.clone()) } else { None };
     let mut setups: BTreeSet<Executor> = known.iter().filter_map(setup).collect();
     let artifacts = Scratch::new()?;
-    let (state, folder) = (Calibration::default().state(), artifacts.path().to_owned());
+    let (state, folder) =
+        (Calibration::default().state(probe::CALIBRATION), artifacts.path().to_owned());
     let terms = Terms { state, artifacts: folder, ..session.asked.terms.clone() };
     let progress = Progress::new(questions().count(), true);
     let failed = points.iter().any(|point| {

@@ -53,7 +53,7 @@ pub(super) fn probe() -> Probed {
 }
 
 /// Duration of the first probes of a [`Calibration`], and of later ones.
-const CALIBRATION: Duration = Duration::from_millis(500);
+pub const CALIBRATION: Duration = Duration::from_millis(500);
 const AGAIN: Duration = Duration::from_millis(60);
 
 /// Probes from the whole of a run so far, of which its prevailing state follows. A run probes again
@@ -62,20 +62,16 @@ const AGAIN: Duration = Duration::from_millis(60);
 pub struct Calibration(Vec<u64>);
 
 impl Calibration {
-    /// Probes for so long.
-    pub fn watch(&mut self, time: Duration) {
+    /// Probes, the first time for `first`, and returns the state by which processes judge samples.
+    pub fn state(&mut self, first: Duration) -> Prevailing {
+        if let Some(known) = *PREVAILING.lock() {
+            return known;
+        }
+        let time = if self.0.is_empty() { first } else { AGAIN };
         let started = Instant::now();
         while started.elapsed() < time {
             self.0.push(passes());
         }
-    }
-
-    /// Probes, and returns the prevailing state, by which processes judge their samples.
-    pub fn state(&mut self) -> Prevailing {
-        if let Some(known) = *PREVAILING.lock() {
-            return known;
-        }
-        self.watch(if self.0.is_empty() { CALIBRATION } else { AGAIN });
         Prevailing::of(self.0.iter().copied())
     }
 }

@@ -26,7 +26,7 @@ const FIRST: usize = 6;
 const REACH: f64 = 0.05;
 const SECOND: Duration = Duration::from_secs(1);
 /// Time of the first probes of a run that is published: a neighbour stays for up to a second.
-const CALIBRATION: Duration = Duration::from_secs(5);
+const FULL: Duration = Duration::from_secs(5);
 /// Bytes of an artifact that only the first process makes: that takes WasmEdge's compiler minutes.
 const COMPILED_ONCE: u64 = 4 << 20;
 
@@ -152,9 +152,6 @@ impl Run<'_> {
     /// All passes, until the run is stopped.
     fn passes(&mut self) -> Result<()> {
         let Job { budget, cells, compares, .. } = self.job;
-        if budget.most > 0 {
-            self.calibration.watch(CALIBRATION);
-        }
         for process in 0..budget.processes {
             self.pass(process, self.job.tasks())?;
         }
@@ -268,8 +265,14 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Finds the prevailing state for the next process.
+    fn look(&mut self) {
+        let is_full = self.job.budget.most > 0;
+        self.state = self.calibration.state(if is_full { FULL } else { probe::CALIBRATION });
+    }
+
     fn here(&mut self, process: u32, tasks: &[Task]) -> Result<()> {
-        self.state = self.calibration.state();
+        self.look();
         probe::calibrated(self.state);
         let guests = (self.host.guests)();
         let budget = self.job.budget.clone();
@@ -292,7 +295,7 @@ impl Run<'_> {
 
     /// Starts a worker and follows it until it ends. Returns how many tasks are over.
     fn life(&mut self, process: u32, tasks: &[Task]) -> Result<usize> {
-        self.state = self.calibration.state();
+        self.look();
         hand_on(self.artifacts(0), self.artifacts(process))?;
         let child = self.host.stop.spawn::<ToWorker, FromWorker>((self.host.worker)()?)?;
         let Some(mut child) = child else { return Ok(0) };
