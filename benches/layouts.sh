@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
-# Links the program three more times, with its functions in another order each, into target/publish/layouts.
-# Takes cargo's arguments of the build. Needs a linker with `--shuffle-sections`: lld, which Rust brings for
-# x86-64, or mold.
+# Links the program three more times, with padding of other sizes before its code, into target/publish/layouts.
+# The order of functions stays that of the compiler: in random order, code that runs together lies on more pages, and
+# whoever flushes the address translation in each call (Wasmtime's pool does) pays up to a third more.
+# Takes cargo's arguments of the build. Needs a C compiler and lld, which Rust brings for x86-64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-folder=target/publish/layouts
+folder=$PWD/target/publish/layouts
 mkdir -p "$folder"
+echo touchstone_padding >"$folder/order"
 # The build as it was, also after an interruption.
 trap '"${CARGO:-cargo}" build "$@"' EXIT
-for seed in 1 2 3; do
-  "${CARGO:-cargo}" rustc -p touchstone-wasm "$@" --bin touchstone -- "-Clink-arg=-Wl,--shuffle-sections=.text*=$seed"
-  cp target/release/touchstone "$folder/touchstone-$seed"
+number=0
+# Odd multiples of 16, the alignment of functions, and more than a page each.
+for bytes in 4112 8240 12368; do
+  number=$((number + 1))
+  printf '.section .text.padding, "ax"\n.globl touchstone_padding\ntouchstone_padding: .skip %d\n' "$bytes" |
+    cc -c -x assembler -o "$folder/padding-$number.o" -
+  "${CARGO:-cargo}" rustc -p touchstone-wasm "$@" --bin touchstone -- "-Clink-arg=$folder/padding-$number.o" \
+    "-Clink-arg=-Wl,--undefined=touchstone_padding,--symbol-ordering-file=$folder/order"
+  cp target/release/touchstone "$folder/touchstone-$number"
 done

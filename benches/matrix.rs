@@ -166,7 +166,7 @@ fn command() -> Command {
 fn list(job: &Job) -> Result<ExitCode> {
     let mut text = String::new();
     let cells = job.cells.iter().map(touchstone::plan::Cell::name);
-    for name in cells.chain(job.compares.iter().map(touchstone::plan::Compare::name)) {
+    for name in cells.chain(job.compares.iter().map(|own| own.of.name())) {
         text += &format!("{name}: benchmark\n");
     }
     touchstone::terminal::print(&text).map(|()| ExitCode::SUCCESS)

@@ -74,7 +74,9 @@ impl Peers {
         let progress = &mut Progress::new(compares.len() * budget.processes as usize, true);
         let (cells, refusals, done) = (Vec::new(), Vec::new(), Finished::default());
         let (contests, in_process) = (Vec::new(), false);
-        let mut job = Job { header, cells, compares, contests, refusals, budget, in_process, done };
+        let main = Vec::new();
+        let mut job =
+            Job { header, cells, main, compares, contests, refusals, budget, in_process, done };
         match go_on(&mut job, before.into_iter().collect()) {
             Some(done) => {
                 let begun = format!("{done} comparisons were begun");

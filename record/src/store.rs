@@ -30,7 +30,7 @@ const OTHER: &str = "name another file with --records (merge: -o)";
 
 pub const BENCH: &str = "records.jsonl";
 pub const PEERS: &str = "peers.jsonl";
-/// Some of the peers' comparisons, by builds whose functions lie in another order: a run for each.
+/// Some of the peers' comparisons, by builds with other padding before their code: a run for each.
 pub const LAYOUTS: &str = "layouts.jsonl";
 pub const SWAPS: &str = "swap.jsonl";
 /// Records of cells on more threads than processors.
@@ -205,8 +205,8 @@ pub trait Sink {
 pub struct RecordFile {
     file: File,
     path: FilePath,
-    /// `true` if a kill left half a line at the end.
-    was_torn: bool,
+    /// `true` if a kill left half a line: the end of lines that belong together may be missing.
+    pub was_torn: bool,
     /// The file that it becomes when it is complete.
     replaces: Option<PathBuf>,
 }
@@ -314,11 +314,6 @@ impl RecordFile {
         let length = content.split_inclusive(|byte| *byte == b'\n').take(lines).map(<[u8]>::len);
         let kept = self.file.set_len(length.sum::<usize>() as u64);
         kept.with_context(|| format!("cannot cut off the end of {}", self.path))
-    }
-
-    /// `true` if a kill left half a line: the end of lines that belong together may be missing.
-    pub fn was_torn(&self) -> bool {
-        self.was_torn
     }
 
     pub fn path(&self) -> &Path {
@@ -527,7 +522,7 @@ mod tests {
         ] {
             std::fs::write(&part, &content).unwrap();
             let (file, run) = RecordFile::go_on(&path).unwrap();
-            assert_eq!((run.unwrap().1.len(), file.was_torn()), (1, torn), "{content}");
+            assert_eq!((run.unwrap().1.len(), file.was_torn), (1, torn), "{content}");
             assert_eq!(std::fs::read_to_string(&part).unwrap(), whole);
         }
         std::fs::write(&part, format!("{header}\n{{\n{first}\n")).unwrap();

@@ -168,7 +168,7 @@ fn go_on(session: &Session<'_>, file: &mut RecordFile, known: &[Line]) -> Result
         complain(&format!("skipped: {reason}"));
     }
     let mut points: Vec<Point> = known.iter().filter_map(point_of).collect();
-    if let (true, Some(last)) = (file.was_torn(), points.last().cloned()) {
+    if let (true, Some(last)) = (file.was_torn, points.last().cloned()) {
         // A kill may have cut off the end of the last answer: it is asked again, and the new points
         // replace those in the file.
         for (experiment, _, question) in questions() {

@@ -135,9 +135,11 @@ impl Crew {
         let turns = self.gather()?;
         let is_alone = self.are_alone(&turns);
         let probes = turns.iter().fold(Probes::NONE, |all, turn| all.and(turn.probes));
+        // Rounds in turns are longer than what a neighbour does in one go.
+        let is_steady = self.shares_processors() && probes.are_alike();
         Ok(Round {
             threads: turns.iter().map(|turn| (turn.calls, turn.ns)).collect(),
-            clean: turns.iter().all(|turn| turn.clean) && is_alone,
+            clean: is_alone && (is_steady || turns.iter().all(|turn| turn.clean)),
             probes: if is_alone { probes } else { Probes::APART },
         })
     }

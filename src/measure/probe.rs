@@ -40,14 +40,14 @@ static SHORTEST: AtomicU64 = AtomicU64::new(u64::MAX);
 static NEVER_CLEAN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Probed {
+pub(crate) struct Probed {
     pub(super) ns: u64,
     /// `true` if it took as long as in the prevailing state.
-    pub(super) clean: bool,
+    pub(crate) clean: bool,
 }
 
 /// Probes this core, which takes about 0.1 ms.
-pub(super) fn probe() -> Probed {
+pub(crate) fn probe() -> Probed {
     let ns = passes();
     Probed { ns, clean: judge(ns) }
 }

@@ -23,13 +23,6 @@ pub struct Compare {
     pub another: Option<Arc<Case>>,
 }
 
-impl Compare {
-    /// Name for filters: `<purpose>/<subject>/<work>/<N>_threads/<baseline>`.
-    pub fn name(&self) -> String {
-        self.of.name()
-    }
-}
-
 /// A row that this build or machine cannot make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
@@ -141,8 +134,8 @@ impl Rows {
         for entry in self.0.iter().filter(|entry| purposes.contains(&entry.purpose)) {
             entry.expand(&names, plan, &mut found, &mut missing)?;
         }
-        let all: Vec<String> = found.iter().map(Compare::name).collect();
-        found.retain(|compare| filter.matches(&compare.name()));
+        let all: Vec<String> = found.iter().map(|own| own.of.name()).collect();
+        found.retain(|compare| filter.matches(&compare.of.name()));
         missing.retain(|Wanted { of, .. }| {
             filter.matches(&format!("{}/{}_from_{}", of.subject, of.case, of.guest))
         });

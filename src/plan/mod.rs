@@ -5,14 +5,14 @@ mod budget;
 mod cells;
 mod comparisons;
 mod filter;
-mod overview;
+mod selection;
 
 pub use crate::case::{Random, shuffled};
 pub use budget::{Budget, FEWEST_CALLS_US};
 pub use cells::{Cell, Plan, crowded};
 pub use comparisons::{Compare, Names, Rows, Wanted, default_rows};
 pub use filter::{Filter, hint, near_name};
-pub use overview::keep_overview;
+pub use selection::{MAIN_PAGE, OVERVIEW, keep_selected};
 
 use anyhow::{Result, ensure};
 

@@ -4,7 +4,8 @@ use super::Task;
 use super::resume::Done;
 use crate::case::{Case, Guests};
 use crate::plan::{
-    Budget, Cell, Compare, Filter, Plan, Rows, check_asked_threads, hint, keep_overview,
+    Budget, Cell, Compare, Filter, MAIN_PAGE, OVERVIEW, Plan, Rows, check_asked_threads, hint,
+    keep_selected,
 };
 use crate::record::{CellKey, Header, MOST_WORKS, Match, Purpose, Refusal, Shard, Status};
 use anyhow::{Result, bail, ensure};
@@ -17,6 +18,8 @@ use touchstone_executor::adapter::MeasuredEngine;
 pub struct Job {
     pub header: Header,
     pub cells: Vec<Cell>,
+    /// Those whose times stand on the main page.
+    pub main: Vec<CellKey>,
     pub compares: Vec<Compare>,
     /// Comparisons that need pairs of processes of their own.
     pub contests: Vec<Match>,
@@ -137,7 +140,7 @@ impl Job {
         selection.threads.iter().try_for_each(|threads| check_asked_threads(*threads))?;
         let mut plan = Plan::new(cases, engines, guests)?;
         if selection.overview {
-            keep_overview(&mut plan.cells)?;
+            keep_selected(&mut plan.cells, OVERVIEW)?;
             plan.crowded.clear();
         }
         let works = plan.works.len();
@@ -188,8 +191,11 @@ impl Job {
             cells.retain(|cell| shard.has(&cell.key.case, &cell.key.guest));
             compares.retain(|compare| shard.has(&compare.of.case, &compare.of.guest));
         }
+        let mut main = cells.clone();
+        keep_selected(&mut main, MAIN_PAGE)?;
+        let main = main.into_iter().map(|cell| cell.key).collect();
         let done = Done::default();
-        Ok(Self { header, cells, compares, contests, refusals, budget, in_process, done })
+        Ok(Self { header, cells, main, compares, contests, refusals, budget, in_process, done })
     }
 
     /// All tasks, the comparisons first.

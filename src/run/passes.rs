@@ -6,9 +6,9 @@ use super::{Came, Done, FromWorker, Job, Performer, Scope, Tally, Task, ToWorker
 use crate::case::{Case, Guests, first_call};
 use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe::{self, Calibration};
-use crate::plan::{Cell, Random, shuffled};
+use crate::plan::{Random, shuffled};
 use crate::record::estimate::PROCESSES;
-use crate::record::{CellKey, Comparison, Line, Match, Observations, Prevailing};
+use crate::record::{Comparison, Line, Match, Observations, Prevailing};
 use crate::record::{Refusal, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::Progress;
@@ -176,15 +176,8 @@ impl Run<'_> {
     /// Measures the cells of the main page in more processes. Their number follows from the spread
     /// between the first ones alone, once, so that it does not depend on the time.
     fn narrow(&mut self) -> Result<()> {
-        let Job { budget, cells, .. } = self.job;
+        let Job { budget, main, .. } = self.job;
         let wanted = (FIRST.min(budget.most as usize), REACH, budget.most as usize);
-        let is_wide = |cell: &&Cell| {
-            let first = cell.case.guests.first().map(ToString::to_string);
-            let is_first = first.is_some_and(|guest| guest == cell.key.guest);
-            cell.case.role.is_some() && is_first && !cell.key.strategy.is_precompiled()
-        };
-        let main: Vec<CellKey> =
-            cells.iter().filter(is_wide).map(|cell| cell.key.clone()).collect();
         for further in 0..budget.most {
             let again = main.iter().filter(|cell| {
                 let task = Task::Cell((*cell).clone());

@@ -3,7 +3,7 @@
 use super::worker::{Done, Scope, Task};
 use crate::case::{Case, Guests};
 use crate::lab::{Lab, Opened, Refused, config_for};
-use crate::measure::{Caller, Crew, InBursts, Raw, measure, turns};
+use crate::measure::{Caller, Crew, InBursts, Raw, measure, probe, turns};
 use crate::plan::{Budget, Cell, Compare, Names, Random, cores};
 use crate::record::{CellKey, Match, Means, Setup};
 use anyhow::{Context, Result};
@@ -32,7 +32,8 @@ impl Performer {
         threads: usize,
     ) -> Result<Self> {
         let most = cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
-        let lab = Lab::new(guests, config_for(most.min(cores()).max(threads)));
+        let mut lab = Lab::new(guests, config_for(most.min(cores()).max(threads)));
+        lab.watch = (|| probe::probe().clean, budget.retry);
         Ok(Self {
             names: Names::new(cases, engines),
             lab: lab.sharing_artifacts(artifacts)?,

@@ -145,10 +145,6 @@ impl Messages {
         Ok(messages)
     }
 
-    pub fn last(&self) -> usize {
-        self.last
-    }
-
     /// Sends a message and compares the answer. Changes the module first if the last message was of
     /// the other kind. Fails if the module cannot be loaded or the answer is wrong.
     pub fn send(&mut self, kind: usize) -> Result<(), Refused> {
@@ -227,7 +223,7 @@ pub fn soak(ready: Ready, swaps: u64, mut look: impl FnMut(u64, u64)) -> Result<
     let mut made = 0;
     for next in looks {
         while made < next {
-            messages.send(1 - messages.last())?;
+            messages.send(1 - messages.last)?;
             made += 1;
         }
         look(made, resident_kib());

@@ -110,7 +110,7 @@ fn the_checked_in_rows_are_valid() {
     let (found, missing) = rows.select(&EVERY, &cases, &all, &plan, &Filter::All).unwrap();
     let names: Vec<String> = found
         .iter()
-        .map(Compare::name)
+        .map(|compare| compare.of.name())
         .chain(missing.iter().map(|wanted| wanted.of.name()))
         .collect();
     let empty = "call_empty_function_from_test_runtime";
@@ -154,7 +154,7 @@ fn an_entry_stands_for_a_row_of_each_combination() {
     let (found, _) = selected(GOOD, &cases, &all, &plan, None).unwrap();
     let [row] = &found[..] else { panic!("{} rows", found.len()) };
     let name = "peers/a_pooling/call_empty_function_from_test_runtime/1_threads/b_pooling";
-    assert_eq!((row.name(), row.subject.guest.as_str()), (name.to_owned(), "test-runtime"));
+    assert_eq!((row.of.name(), row.subject.guest.as_str()), (name.to_owned(), "test-runtime"));
     assert_eq!((row.subject.engine.id(), row.baseline.engine.id()), ("a", "b"));
 
     let more = GOOD
@@ -165,7 +165,7 @@ fn an_entry_stands_for_a_row_of_each_combination() {
     assert_eq!(found.len() + missing.len(), 16);
     assert!(cores() < 2 || missing.is_empty());
     let first = "peers/a_pooling/dirty_1mb_of_memory_from_large_runtime/1_threads/b_pooling";
-    assert_eq!(found[0].name(), first);
+    assert_eq!(found[0].of.name(), first);
 
     let (found, _) = selected(&more, &cases, &all, &plan, Some("c_.*/1_threads")).unwrap();
     assert_eq!(found.len(), 4);

@@ -77,24 +77,24 @@ fn only_the_cells_that_need_it_are_measured_again() {
 fn a_cell_of_the_main_page_gets_as_many_processes_as_its_spread_asks_for() {
     probe::never_clean();
     let all = engines([&one_strategy("one")]);
-    let run = |role: &str, medians: [f64; 6]| {
-        let place = Place::new(&format!("[1]{role}"));
+    let run = |is_main: bool, medians: [f64; 6]| {
+        let place = Place::new("[1]");
         let job = place.job(&all);
         let mut job = Job { budget: Budget { most: 8, ..job.budget.clone() }, ..job };
         for task in job.tasks() {
             let Task::Cell(cell) = task.clone() else { panic!() };
+            job.main.extend(is_main.then(|| cell.clone()));
             job.done.tasks.insert(task, (0..6).map(|process| (process, true)).collect());
             job.done.medians.insert(cell, (0..).zip(medians).collect());
         }
         place.run(&all, job)
     };
-    let role = "\nrole = \"payload\"";
-    let ran = run(role, [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]);
+    let ran = run(true, [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]);
     // Process numbers after those of passes; none of these processes is clean.
     assert_eq!(processes(&ran)["one"], Vec::from_iter(6..11));
     assert_eq!(ran.told.said, ["1 cell of the main page gets more processes"]);
-    assert_eq!(run(role, [100.0; 6]).told.more, 0);
-    assert_eq!(run("", [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]).told.more, 0);
+    assert_eq!(run(true, [100.0; 6]).told.more, 0);
+    assert_eq!(run(false, [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]).told.more, 0);
 }
 
 #[test]

@@ -28,12 +28,14 @@ pub(super) fn section(content: &Content<'_>) -> String {
         let is_own = |executor: &Executor| executor.engine == engine;
         let best = |work, wanted: &dyn Fn(&Executor) -> bool| fastest(matrix, work, wanted);
         let native = |executor: &Executor| is_own(executor) && matrix.is_native(executor);
+        // The baseline's code is compiled before.
+        let guest = payload.filter(|_| !matrix.is_baseline(engine));
         let cells = [
             empty.and_then(|work| best(work, &native)).map(named),
             empty.and_then(|work| best(work, &is_own)).map(named),
             payload.and_then(|work| best(work, &is_own)).map(named),
             execution.get(engine).map(units::times),
-            payload.and_then(|work| compile_and_load(matrix, engine, work)),
+            guest.and_then(|work| compile_and_load(matrix, engine, work)),
             failed_assertions(matrix, engine),
         ];
         table.row_of_some(code(engine), cells);

@@ -274,7 +274,7 @@ fn between_runs(matrix: &Matrix<'_>) -> String {
     )
 }
 
-/// How far ratios in turns differ between builds whose functions lie in another order; empty
+/// How far ratios in turns differ between builds with other padding before their code; empty
 /// without such builds.
 fn between_builds(peers: &Book, layouts: &[Book]) -> String {
     let spread = |of: &Match| {
@@ -288,9 +288,9 @@ fn between_builds(peers: &Book, layouts: &[Book]) -> String {
         return String::new();
     };
     format!(
-        " {} more builds, with their functions in another order each, repeated {} of its ratios. \
-         The largest is {} times the smallest in the median, at most {} times. The intervals of \
-         these ratios cover all builds.",
+        " {} more builds, with other padding before their code, repeated {} of its ratios. The \
+         largest is {} times the smallest in the median, at most {} times. The intervals of these \
+         ratios cover all builds.",
         layouts.len(),
         spreads.len(),
         units::factor(median),

@@ -322,8 +322,5 @@ fn the_head_of_the_page_covers_builds_with_another_layout() {
     std::fs::write(&layouts, format!("{kept}\n")).unwrap();
     let page = place.page();
     assert_has(&page, "| 10.0 [8.80 – 11.4] | in turns, 4 builds |");
-    assert_has(
-        &page,
-        "3 more builds, with their functions in another order each, repeated 1 of its",
-    );
+    assert_has(&page, "3 more builds, with other padding before their code, repeated 1 of its");
 }

@@ -74,7 +74,7 @@ impl Workload for Own {
 /// them. Each round has another order.
 fn groups(rows: &[Row], random: &mut Random) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let engine = |row: usize| &rows[row].ask().executor.engine;
+    let engine = |row: usize| &rows[row].ask.executor.engine;
     for row in shuffled((0..rows.len()).collect::<Vec<_>>(), random) {
         match groups.iter_mut().find(|group| engine(group[0]) == engine(row)) {
             Some(group) => group.push(row),
@@ -154,7 +154,7 @@ impl Turns<'_, '_> {
     fn take(&mut self, rows: &mut [Row], group: &[usize], seed: u64) -> bool {
         let mut found = Found::default();
         let new = |place| self.host.point(place, self.round);
-        let places: Vec<Place> = rows.iter().map(|row| self.wanted.place(row.ask())).collect();
+        let places: Vec<Place> = rows.iter().map(|row| self.wanted.place(&row.ask)).collect();
         let mut capacities: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for _ in 0..CLOSED_LOOPS {
             for row in group {
@@ -229,9 +229,8 @@ fn at_share(place: Place, of: &str, percent: u32) -> Place {
 fn loops(rows: &[Row], group: &[usize], capacities: &BTreeMap<usize, f64>, step: u32) -> Vec<Loop> {
     let mut all = Vec::new();
     for row in group {
-        let ask = rows[*row].ask();
-        let is_other =
-            |other: &&usize| *other != row && rows[**other].ask().executor == ask.executor;
+        let ask = &rows[*row].ask;
+        let is_other = |other: &&usize| *other != row && rows[**other].ask.executor == ask.executor;
         let other = group.iter().find(is_other);
         let mut add = |percent, row_of: &usize, of| {
             let share =

@@ -56,7 +56,7 @@ impl Turn {
 
 /// A host that runs, and its clients.
 pub(super) struct Row {
-    ask: HostAsk,
+    pub(super) ask: HostAsk,
     host: Serving<HostAsk, SocketAddr>,
     closed: Client,
     open: Client,
@@ -72,10 +72,6 @@ impl Row {
         let closed = Client::connect(address, CLOSED, request.clone())?;
         let open = Client::connect(address, OPEN, request)?;
         Ok(Self { ask, host, closed, open, is_warm: false })
-    }
-
-    pub(super) fn ask(&self) -> &HostAsk {
-        &self.ask
     }
 
     /// Requests a second in a closed loop. Fails if the host ended or an answer was wrong.

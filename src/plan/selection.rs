@@ -1,4 +1,4 @@
-//! The cells of the overview, as `benches/overview.toml` selects them.
+//! The cells of the overview and of the main page, as files of `benches/` select them.
 
 use super::Cell;
 use super::comparisons::best_of_runtime;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use touchstone_executor::Strategy;
 
-/// The selection. A cell belongs to the overview if one of its entries selects it.
+/// A cell belongs to a selection if one of its entries selects it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Selection {
@@ -31,10 +31,13 @@ struct Entry {
     threads: BTreeSet<usize>,
 }
 
-/// Keeps the cells of the overview. Fails if the selection cannot be read or is invalid.
-pub fn keep_overview(cells: &mut Vec<Cell>) -> Result<()> {
-    let file = files::project("benches/overview.toml");
-    let selection: Selection = data::read(file, "the overview")?;
+/// The file of the overview, and that of the cells whose times stand on the main page.
+pub const OVERVIEW: &str = "benches/overview.toml";
+pub const MAIN_PAGE: &str = "benches/main_page.toml";
+
+/// Keeps the cells that a file selects. Fails if it cannot be read or is invalid.
+pub fn keep_selected(cells: &mut Vec<Cell>, file: &str) -> Result<()> {
+    let selection: Selection = data::read(files::project(file), "a selection of cells")?;
     let has = |cell: &Cell, own: &Entry| {
         let key = &cell.key;
         let is_best = || best_of_runtime(&*cell.engine) == Some(key.executor());
