@@ -73,7 +73,7 @@ layouts() {
     return
   fi
   : >"$work/layouts.jsonl"
-  for program in "$work"/layouts/*; do
+  for program in "$work"/layouts/touchstone-*; do
     rm -f "$part"
     "$program" peers "$verdict" --records "$part"
     head -n 1 "$part" | grep -q "\"commit\":\"$commit\"" ||

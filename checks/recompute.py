@@ -4,7 +4,7 @@
 Needs Python 3.11 and its standard library. Reads the records, benches/pages.toml (which rows the page
 has) and the page, and compares every time, interval and ratio of the verdict, the recommendations and
 the tables of strategies, threads, engines and real work. A value agrees if it rounds to what the page
-prints. Exits with 1 if one differs, or if fewer values than expected were found.
+prints. Also prints how wide the intervals are. Exits with 1 if one differs, or if fewer values than expected were found.
 
     checks/recompute.py [FOLDER]     # the clone; this one by default
 """
@@ -239,6 +239,27 @@ class Page:
             self.wrong.append(f"{what}: the page has {printed}, the records {value}")
 
 
+def widths(records, text):
+    """Half of the intervals over their medians: of all cells, and as the page prints them."""
+    timed = (records.time(*key) for key in records.cells)
+    cells = [(own.high - own.low) / 2 / own.median for own in timed if own and own.low is not None]
+    quarters = ", ".join(f"{100 * width:.1f}" for width in statistics.quantiles(cells, n=4))
+    yield f"half width of an interval over the median, quartiles of {len(cells)} cells: {quarters} %"
+    number = r"([\d.,]+)"
+    interval = re.compile(rf"{number}[^\[\d|]{{0,12}}\[{number} – {number}\]")
+    shown, wide = [], []
+    for line in text.splitlines():
+        for found in interval.finditer(line):
+            median, low, high = (float(own.replace(",", "")) for own in found.groups())
+            shown.append((high - low) / 2 / median if median else 0)
+            # A ratio is wide where one of its sides, in the same row, has two modes.
+            is_marked = line[found.end() :].startswith(("†", "‡")) or "‡" in line
+            if shown[-1] > 0.15 and not is_marked:
+                wide.append(found[0])
+    share = f"{len(wide)} above 15 % without a mark: {'; '.join(wide) or 'none'}"
+    yield f"the same of {len(shown)} values of the page, median: {100 * statistics.median(shown):.1f} %; {share}"
+
+
 def places(measured, name):
     return (measured["name"], name, tuple(sorted(measured.get("where", {}).items())))
 
@@ -391,7 +412,7 @@ def main():
             if text != "–":
                 best = records.fastest(of["case"], of["guest"], engine.strip("`"))[0]
                 page.check(f"{row['']}, {engine}", text, best)
-    for line in page.wrong:
+    for line in (*page.wrong, *widths(records, page.text)):
         print(line)
     print(f"{page.checked} values of BENCHMARK.md computed again from records/, {len(page.wrong)} differ")
     if page.checked < FEWEST:

@@ -5,6 +5,7 @@ use crate::case::{Case, GuestName, Guests, Without};
 use crate::plan::{Filter, cores};
 use crate::record::{CellKey, InitFacts, Refusal, Status, Sweep, WorkFacts, hex, preference};
 use anyhow::Result;
+use std::collections::HashMap;
 use std::sync::Arc;
 use touchstone_executor::adapter::MeasuredEngine;
 use touchstone_executor::guest::GuestModule;
@@ -90,6 +91,8 @@ impl Plan {
                 }
             }
         }
+        // Cases share guests, and some engines read all of a guest for an answer.
+        let mut known = HashMap::new();
         for case in cases {
             let case = Arc::new(case.clone());
             for guest in &case.guests {
@@ -120,7 +123,12 @@ impl Plan {
                     place: plan.works.len(),
                 });
                 for engine in engines {
-                    plan.cross(&case, &module, engine, engines);
+                    plan.cross(&case, &module, engine, engines, &mut |strategy| {
+                        let guest = (module.name().to_owned(), module.sha256(), case.heap);
+                        let support = || engine.support_for(strategy, &module);
+                        let known = known.entry((engine.id(), strategy, guest));
+                        known.or_insert_with(support).clone()
+                    });
                 }
             }
         }
@@ -135,6 +143,7 @@ impl Plan {
         guest: &GuestModule,
         engine: &Arc<dyn MeasuredEngine>,
         engines: &[Arc<dyn MeasuredEngine>],
+        support: &mut dyn FnMut(Strategy) -> Support,
     ) {
         let not_asked = |reason| Refusal {
             case: Some(case.name.clone()),
@@ -152,7 +161,7 @@ impl Plan {
             if !is_asked || !engine.support(strategy).is_supported() {
                 continue;
             }
-            match engine.support_for(strategy, guest) {
+            match support(strategy) {
                 Support::Unsupported { reason } => self.refusals.push(Refusal {
                     strategy: Some(strategy),
                     guest: Some(GuestName::new(guest.name()).to_string()),

@@ -170,6 +170,10 @@ fn instance(
 }
 
 fn main() -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    if !is_x86_feature_detected!("avx2") {
+        return Err("the loop that reads needs AVX2".into());
+    }
     let bytes = std::fs::read(GUEST)?;
     let heap = HeapPages { extra: 2048, growth: Growth::Fixed };
     let guest = GuestModule::new("test-runtime", &bytes, heap)?;
@@ -207,10 +211,6 @@ fn main() -> Result<()> {
             }
         };
         turns::compare(&format!("{CALLS} calls, {strategy}, against the floor"), own, raw);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if !is_x86_feature_detected!("avx2") {
-        return Err("the loop that reads needs AVX2".into());
     }
     against_reading(&guest, &**engine)
 }
