@@ -73,8 +73,7 @@ impl Peers {
         let header = Header { questions: digest_of(&(&matches, sampling))?, ..header };
         let progress = &mut Progress::new(compares.len() * budget.processes as usize, true);
         let (cells, refusals, done) = (Vec::new(), Vec::new(), Finished::default());
-        let (contests, in_process) = (Vec::new(), false);
-        let main = Vec::new();
+        let (main, contests, in_process) = (Vec::new(), Vec::new(), false);
         let mut job =
             Job { header, cells, main, compares, contests, refusals, budget, in_process, done };
         match go_on(&mut job, before.into_iter().collect()) {

@@ -125,9 +125,8 @@ impl Plan {
                 for engine in engines {
                     plan.cross(&case, &module, engine, engines, &mut |strategy| {
                         let guest = (module.name().to_owned(), module.sha256(), case.heap);
-                        let support = || engine.support_for(strategy, &module);
                         let known = known.entry((engine.id(), strategy, guest));
-                        known.or_insert_with(support).clone()
+                        known.or_insert_with(|| engine.support_for(strategy, &module)).clone()
                     });
                 }
             }

@@ -189,10 +189,7 @@ impl Run<'_> {
                 break;
             }
             if further == 0 {
-                self.observer.says(&match again.len() {
-                    1 => "1 cell of the main page gets more processes".to_owned(),
-                    cells => format!("{cells} cells of the main page get more processes"),
-                });
+                self.observer.says(&format!("more processes: cells of the page, {}", again.len()));
             }
             self.observer.more(again.len());
             self.pass(budget.processes + budget.extra + further, again)?;

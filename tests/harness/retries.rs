@@ -92,7 +92,7 @@ fn a_cell_of_the_main_page_gets_as_many_processes_as_its_spread_asks_for() {
     let ran = run(true, [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]);
     // Process numbers after those of passes; none of these processes is clean.
     assert_eq!(processes(&ran)["one"], Vec::from_iter(6..11));
-    assert_eq!(ran.told.said, ["1 cell of the main page gets more processes"]);
+    assert_eq!(ran.told.said, ["more processes: cells of the page, 1"]);
     assert_eq!(run(true, [100.0; 6]).told.more, 0);
     assert_eq!(run(false, [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]).told.more, 0);
 }
