@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Links the program three more times, with padding of other sizes before its code, into target/publish/layouts.
-# The order of functions stays that of the compiler: in random order, code that runs together lies on more pages, and
-# whoever flushes the address translation in each call (Wasmtime's pool does) pays up to a third more.
+# The order of functions stays that of the compiler: in random order, Wasmtime's pool took a third longer (METHODOLOGY.md).
 # Takes cargo's arguments of the build. Needs a C compiler and lld, which Rust brings for x86-64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
