@@ -18,8 +18,8 @@ use touchstone_executor::adapter::MeasuredEngine;
 pub struct Job {
     pub header: Header,
     pub cells: Vec<Cell>,
-    /// Those whose times stand on the main page.
-    pub main: Vec<CellKey>,
+    /// The cells and comparisons whose times stand on the main page.
+    pub main: Vec<Task>,
     pub compares: Vec<Compare>,
     /// Comparisons that need pairs of processes of their own.
     pub contests: Vec<Match>,
@@ -193,7 +193,10 @@ impl Job {
         }
         let mut main = cells.clone();
         keep_selected(&mut main, MAIN_PAGE)?;
-        let main = main.into_iter().map(|cell| cell.key).collect();
+        let cell = |cell: Cell| Task::Cell(cell.key);
+        let deadlines = compares.iter().filter(|compare| compare.of.purpose == Purpose::Deadline);
+        let deadlines = deadlines.map(|compare| Task::Compare(compare.of.clone()));
+        let main = main.into_iter().map(cell).chain(deadlines).collect();
         let done = Done::default();
         Ok(Self { header, cells, main, compares, contests, refusals, budget, in_process, done })
     }

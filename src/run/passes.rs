@@ -8,7 +8,7 @@ use crate::lab::{Refused, VERY_LONG};
 use crate::measure::probe::{self, Calibration};
 use crate::plan::{Random, shuffled};
 use crate::record::estimate::PROCESSES;
-use crate::record::{Comparison, Line, Match, Observations, Prevailing};
+use crate::record::{Comparison, Line, Match, Metric, Observations, Prevailing};
 use crate::record::{Refusal, Sink, Status, worst};
 use crate::supervise::{Death, Heard, Stop};
 use crate::terminal::Progress;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchstone_executor::adapter::{MeasuredEngine, Scratch};
 
-/// Processes of a cell of the main page whose spread is judged; that of fewer is often too small.
+/// Processes of a value of the main page whose spread is judged; that of fewer is often too small.
 const FIRST: usize = 6;
 /// Half of the width that its interval should have, over the median.
 const REACH: f64 = 0.05;
@@ -173,23 +173,22 @@ impl Run<'_> {
         self.narrow()
     }
 
-    /// Measures the cells of the main page in more processes. Their number follows from the spread
+    /// Measures what stands on the main page in more processes. Their number follows from the spread
     /// between the first ones alone, once, so that it does not depend on the time.
     fn narrow(&mut self) -> Result<()> {
         let Job { budget, main, .. } = self.job;
         let wanted = (FIRST.min(budget.most as usize), REACH, budget.most as usize);
         for further in 0..budget.most {
-            let again = main.iter().filter(|cell| {
-                let task = Task::Cell((*cell).clone());
-                let seen = self.done.clean_processes(&task);
-                !self.is_over(&task) && seen < self.done.wanted(cell, wanted)
+            let mut again = main.clone();
+            again.retain(|task| {
+                let seen = self.done.clean_processes(task);
+                !self.is_over(task) && seen < self.done.wanted(task, wanted)
             });
-            let again: Vec<Task> = again.cloned().map(Task::Cell).collect();
             if again.is_empty() || self.host.stop.asked() {
                 break;
             }
             if further == 0 {
-                self.observer.says(&format!("more processes: cells of the page, {}", again.len()));
+                self.observer.says(&format!("for the page in more processes: {}", again.len()));
             }
             self.observer.more(again.len());
             self.pass(budget.processes + budget.extra + further, again)?;
@@ -447,10 +446,8 @@ impl Run<'_> {
             tally.left_out += usize::from(!refused.is_failure());
         } else if self.done.tasks.contains_key(task) {
             tally.measured += 1;
-            let clean = match task {
-                Task::Cell(cell) => self.done.medians.get(cell).map_or(0, BTreeMap::len),
-                Task::Compare(_) => self.done.clean_processes(task),
-            };
+            let clean =
+                self.done.medians.get(&(task.clone(), Metric::Call)).map_or(0, BTreeMap::len);
             // As on the page; a run may have planned more.
             let needed = PROCESSES.min(self.job.budget.processes as usize);
             tally.marked += usize::from(clean < needed);

@@ -1,6 +1,6 @@
 use super::{Job, Task};
-use crate::record::estimate::{has_enough, needed, of_processes, processes_for};
-use crate::record::{CellKey, Header, Line, Metric, Refusals, Setups};
+use crate::record::estimate::{has_enough, median_of, needed, of_processes, processes_for};
+use crate::record::{Header, Line, Metric, Refusals, Setups};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,8 +11,8 @@ pub struct Done {
     pub begun: bool,
     /// By task: the processes in which it was done, and `true` for clean ones.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
-    /// By cell: the medians of the processes whose calls are clean, ns.
-    pub medians: BTreeMap<CellKey, BTreeMap<u32, f64>>,
+    /// By task: the medians of the processes whose calls are clean, ns, and their times to compile.
+    pub medians: BTreeMap<(Task, Metric), BTreeMap<u32, f64>>,
     pub refusals: Refusals,
     pub setups: Setups,
 }
@@ -24,18 +24,24 @@ impl Done {
                 // The steps of a call have their own mark, and no pass for their sake.
                 let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
-                let call = seen.metrics.get(&Metric::Call).filter(|call| has_enough(call));
-                if let Some(median) = call.and_then(|call| of_processes(&[call])) {
-                    let own = self.medians.entry(seen.cell.clone()).or_default();
-                    own.insert(seen.process, median.median);
-                }
                 let task = Task::Cell(seen.cell.clone());
+                for metric in [Metric::Call, Metric::Compile] {
+                    let samples = seen.metrics.get(&metric).filter(|samples| has_enough(samples));
+                    if let Some(own) = samples.and_then(|samples| of_processes(&[samples])) {
+                        self.add(&task, metric, seen.process, own.median);
+                    }
+                }
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
             }
             Line::Comparison(comparison) => {
                 let (all, noisy) = (comparison.rounds.len(), comparison.noisy.len());
                 let clean = all.saturating_sub(noisy) >= needed(all);
                 let task = Task::Compare(comparison.of.clone());
+                let rounds = comparison.timed().into_iter().filter(|(_, is_clean)| *is_clean);
+                let subject: Vec<f64> = rounds.map(|((subject, _), _)| subject).collect();
+                if let Some(own) = median_of(&subject).filter(|_| clean) {
+                    self.add(&task, Metric::Call, comparison.process, own);
+                }
                 self.tasks.entry(task).or_default().insert(comparison.process, clean);
             }
             Line::Refusal(refusal) => drop(self.refusals.insert(refusal.clone())),
@@ -44,11 +50,19 @@ impl Done {
         }
     }
 
-    /// Clean processes that a cell should have: `first`, then as many as their spread asks for.
-    pub fn wanted(&self, cell: &CellKey, (first, share, most): (usize, f64, usize)) -> usize {
-        let medians = self.medians.get(cell).into_iter().flatten().map(|(_, median)| *median);
-        let medians: Vec<f64> = medians.take(first).collect();
-        if medians.len() < first { first } else { processes_for(&medians, share, most) }
+    fn add(&mut self, task: &Task, metric: Metric, process: u32, median: f64) {
+        self.medians.entry((task.clone(), metric)).or_default().insert(process, median);
+    }
+
+    /// Clean processes that a task should have: `first`, then as many as their spread asks for.
+    /// That of the time to compile counts where each process compiles.
+    pub fn wanted(&self, task: &Task, (first, share, most): (usize, f64, usize)) -> usize {
+        let needed = |metric: Metric| {
+            let medians = self.medians.get(&(task.clone(), metric))?.values().copied();
+            let medians: Vec<f64> = medians.take(first).collect();
+            (medians.len() == first).then(|| processes_for(&medians, share, most))
+        };
+        needed(Metric::Call).map_or(first, |calls| calls.max(needed(Metric::Compile).unwrap_or(0)))
     }
 
     /// Number of processes in which a task has enough clean samples.

@@ -1,6 +1,7 @@
 //! The overview of `make quick`, which always ends with a page, and a program outside of a clone.
 
 use crate::command::Folder;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -43,6 +44,50 @@ fn the_overview_is_small_and_has_every_engine() {
     let (others, _) =
         rows.select(&[Purpose::Against], &cases, &engines, &plan, &Filter::All).unwrap();
     assert!(others.iter().all(|own| own.of.purpose == Purpose::Against));
+}
+
+/// The texts at a key, anywhere in a file of `benches/`.
+fn texts(value: &toml::Value, key: &str) -> BTreeSet<String> {
+    let own = |value: &toml::Value| match value {
+        toml::Value::String(text) => vec![text.clone()],
+        toml::Value::Array(all) => {
+            all.iter().filter_map(|t| Some(t.as_str()?.to_owned())).collect()
+        }
+        _ => Vec::new(),
+    };
+    match value {
+        toml::Value::Array(all) => all.iter().flat_map(|value| texts(value, key)).collect(),
+        toml::Value::Table(all) => {
+            let own = all.get(key).into_iter().flat_map(own);
+            own.chain(all.values().flat_map(|value| texts(value, key))).collect()
+        }
+        _ => BTreeSet::new(),
+    }
+}
+
+#[test]
+fn selections_name_what_there_is() {
+    let read = |name: &str| -> toml::Value {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches").join(name);
+        toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let cases: BTreeSet<String> =
+        built_in().unwrap().iter().map(|case| case.name.clone()).collect();
+    for file in ["overview.toml", "main_page.toml"] {
+        let value = read(file);
+        let unknown: Vec<_> = texts(&value, "cases").difference(&cases).cloned().collect();
+        assert!(unknown.is_empty(), "{file}: no case {unknown:?}");
+        for engine in texts(&value, "engines") {
+            let is_known = touchstone_runtimes::absent(&engine).is_some()
+                || touchstone_runtimes::engines().iter().any(|known| known.id() == engine);
+            assert!(is_known, "{file}: no engine {engine}");
+        }
+    }
+    // The rows of real work on the main page.
+    let selected = texts(&read("main_page.toml"), "cases");
+    let shown = texts(&read("pages.toml")["work"], "case");
+    let missing: Vec<_> = shown.difference(&selected).collect();
+    assert!(!shown.is_empty() && missing.is_empty(), "main_page.toml is without {missing:?}");
 }
 
 /// The overview of some engines, small enough for a test.
