@@ -33,7 +33,7 @@ const FULL: u32 = estimate::PROCESSES as u32 + 1;
 
 impl Budget {
     /// Number of processes that compile, so that the time to compile has an interval. The others
-    /// restore what the last one of them compiled, or artifacts of more than 4 MiB of the first.
+    /// restore what the last one of them compiled, or artifacts of more than 1 MiB of the first.
     pub fn compiling(&self) -> u32 {
         if self.processes < FULL { 1 } else { FULL }
     }

@@ -191,7 +191,7 @@ impl Job {
             cells.retain(|cell| shard.has(&cell.key.case, &cell.key.guest));
             compares.retain(|compare| shard.has(&compare.of.case, &compare.of.guest));
         }
-        let mut main = cells.clone();
+        let mut main = if budget.most > 0 { cells.clone() } else { Vec::new() };
         keep_selected(&mut main, MAIN_PAGE)?;
         let cell = |cell: Cell| Task::Cell(cell.key);
         let deadlines = compares.iter().filter(|compare| compare.of.purpose == Purpose::Deadline);

@@ -27,8 +27,9 @@ const REACH: f64 = 0.05;
 const SECOND: Duration = Duration::from_secs(1);
 /// Time of the first probes of a run that is published: a neighbour stays for up to a second.
 const FULL: Duration = Duration::from_secs(5);
-/// Bytes of an artifact that only the first process makes: that takes WasmEdge's compiler minutes.
-const COMPILED_ONCE: u64 = 4 << 20;
+/// Bytes of an artifact that only the first process makes: WasmEdge's compiler takes seconds to
+/// minutes for it.
+const COMPILED_ONCE: u64 = 1 << 20;
 
 pub struct Host<'a> {
     pub cases: &'a [Case],

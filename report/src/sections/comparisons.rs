@@ -36,7 +36,7 @@ pub(crate) fn section(records: &Records) -> String {
         (Purpose::Null, "Executors against themselves"),
         (Purpose::Overhead, "Adapters against the raw interface of their runtime"),
         (Purpose::Deadline, "Calls with a deadline that none reaches against calls without"),
-        (Purpose::Against, "Executors against the one that the case names"),
+        (Purpose::Against, "Every executor against one baseline"),
     ];
     let before = text.len();
     for (purpose, heading) in groups {

@@ -1,9 +1,7 @@
 //! The guests that verify signatures: the inputs that are kept beside them, and
 //! signatures that others have made.
 
-mod common;
-
-use common::{call, everywhere};
+use super::common::{call, everywhere};
 use k256::elliptic_curve::sec1::ToEncodedPoint;
 use sha2::{Digest, Sha256};
 use signatures::{Answer, Entry, LONGEST_MESSAGE, append_field};

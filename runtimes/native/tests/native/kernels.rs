@@ -1,8 +1,6 @@
 //! The kernels: answers that another program has, and what is more than they take.
 
-mod common;
-
-use common::{call, everywhere};
+use super::common::{call, everywhere};
 use touchstone_executor::{Abi, TrapKind};
 
 /// Amounts and answers; `benches/cases/kernels.toml` has those that are timed.

@@ -1,12 +1,10 @@
 //! The guest that decodes JSON: its input by every convention, right and wrong.
 
-mod common;
-
-use common::call;
+use super::common::call;
 use touchstone_executor::{Abi, Instance, Module, Outcome, TrapKind};
 
-const SMALL: &[u8] = include_bytes!("../../../test-runtime/inputs/small.json");
-const BIG: &[u8] = include_bytes!("../../../test-runtime/inputs/big.json");
+const SMALL: &[u8] = include_bytes!("../../../../test-runtime/inputs/small.json");
+const BIG: &[u8] = include_bytes!("../../../../test-runtime/inputs/big.json");
 
 /// The exports that decode an input, with their convention.
 const DECODING: [(&str, Abi, &[u8]); 4] = [

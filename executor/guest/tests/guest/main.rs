@@ -1,0 +1,4 @@
+//! Reading and rewriting modules, in one program.
+
+mod guest;
+mod link;

@@ -1,0 +1,4 @@
+//! The adapter, in one program: each further one takes seconds to build.
+
+mod behaviour;
+mod functions;

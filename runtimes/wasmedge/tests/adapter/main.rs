@@ -1,0 +1,9 @@
+//! The adapter, in one program: each further one takes seconds to build.
+
+mod artifacts;
+mod deadline;
+mod functions;
+mod growth;
+mod modes;
+mod nested;
+mod start;
