@@ -105,10 +105,10 @@ all() {
   step oversubscribed oversubscribed
   step resets touchstone resets
   step density density
-  step swap touchstone swap --swaps 30000
+  step swap touchstone swap --swaps 100000
   step systems touchstone systems
-  # A block takes seconds to a minute on what is left out: settings that differ in when a function is compiled,
-  # interpreters of WasmEdge and Wasm3 that begin anew, and all but one strategy of Wasmtime's other compilers.
+  # Without settings that differ in when a function is compiled, WasmEdge's and Wasm3's interpreters anew in each
+  # call, whose blocks take seconds, and all but one strategy of Wasmtime's other compilers.
   $only_dry || step chain touchstone systems chain \
     --filter '^([^w]|wamr|wasmedge_(aot|i)|wasmtime_([^wp]|pool|[a-z]+_i)|(wasm3|wasmi)_i)' --records records/chain.jsonl
   step counts checks costs --store

@@ -15,12 +15,16 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use touchstone_executor::Strategy;
 use touchstone_executor::guest::{GuestModule, HeapPages};
 
 /// Bytes of a module that WasmEdge's compiler gets: it takes about a second for each. Its
 /// interpreter gets all.
 const SMALL: u64 = 30_000;
+
+/// Clients of registries that run at the same time.
+const FETCHERS: usize = 4;
 
 /// A new instance per call: every engine that runs anybody's module has one of the two.
 const STRATEGIES: &str = "interpreted,recreate_instance";
@@ -200,36 +204,38 @@ fn say(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// The files of all modules whose registry can be reached. The first failure of a registry that
-/// has given nothing yet tells that it cannot be reached.
+/// The files of all modules whose registry can be reached, several fetched at a time: the clients
+/// mostly wait. A failure of a registry that has given nothing yet tells that it cannot be reached.
 fn fetched(modules: Vec<Module>) -> Vec<(Module, PathBuf)> {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../foreign");
-    let (mut reached, mut absent): (Vec<Registry>, Vec<Registry>) = Default::default();
-    let mut files = Vec::new();
-    for module in modules {
-        let registry = module.source.registry;
+    let reached: Mutex<BTreeMap<Registry, bool>> = Mutex::default();
+    let fetch = |module: Module| {
         if let Some(file) = module.source.cached(&cache) {
-            files.push((module, file));
-            continue;
+            return Some((module, file));
         }
-        if absent.contains(&registry) {
-            say(&format!("left out: {}", module.name()));
-            continue;
+        let (registry, name) = (module.source.registry, module.name());
+        if reached.lock().unwrap().get(&registry) == Some(&false) {
+            say(&format!("left out: {name}"));
+            return None;
         }
-        match module.source.fetch_into(&cache) {
-            Ok(file) => {
-                reached.push(registry);
-                files.push((module, file));
-            }
-            Err(error) if reached.contains(&registry) => panic!("{}: {error}", module.name()),
-            Err(error) => {
-                let name = module.name();
-                say(&format!("left out, {registry:?} cannot be reached ({error}): {name}"));
-                absent.push(registry);
-            }
-        }
-    }
-    files
+        let fetched = module.source.fetch_into(&cache);
+        let is_reached = {
+            let mut reached = reached.lock().unwrap();
+            *reached
+                .entry(registry)
+                .and_modify(|was| *was |= fetched.is_ok())
+                .or_insert(fetched.is_ok())
+        };
+        let error = match fetched {
+            Ok(file) => return Some((module, file)),
+            Err(error) => error,
+        };
+        assert!(!is_reached, "{name}: {error}");
+        say(&format!("left out, {registry:?} cannot be reached ({error}): {name}"));
+        None
+    };
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(FETCHERS).build().unwrap();
+    threads.install(|| modules.into_par_iter().filter_map(fetch).collect())
 }
 
 #[test]

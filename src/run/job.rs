@@ -18,7 +18,7 @@ use touchstone_executor::adapter::MeasuredEngine;
 pub struct Job {
     pub header: Header,
     pub cells: Vec<Cell>,
-    /// The cells and comparisons whose times stand on the main page.
+    /// What gets more processes: cells of the main page, and comparisons with a deadline.
     pub main: Vec<Task>,
     pub compares: Vec<Compare>,
     /// Comparisons that need pairs of processes of their own.

@@ -27,9 +27,8 @@ const REACH: f64 = 0.05;
 const SECOND: Duration = Duration::from_secs(1);
 /// Time of the first probes of a run that is published: a neighbour stays for up to a second.
 const FULL: Duration = Duration::from_secs(5);
-/// Bytes of an artifact that only the first process makes: WasmEdge's compiler takes seconds to
-/// minutes for it.
-const COMPILED_ONCE: u64 = 1 << 20;
+/// Bytes of an artifact that only the first process makes: that takes WasmEdge's compiler minutes.
+const COMPILED_ONCE: u64 = 4 << 20;
 
 pub struct Host<'a> {
     pub cases: &'a [Case],
@@ -122,8 +121,9 @@ struct Run<'a> {
     calibration: Calibration,
     /// The prevailing state for the last process.
     state: Prevailing,
-    /// Private folders for artifacts: one for each of the first processes, which compile, and the
-    /// last one also for all later processes. Large artifacts are the first process's.
+    /// Private folders for artifacts: one for each of the first processes, which compile, the last
+    /// one of them for the next processes, and one for each that measures for the main page. Large
+    /// artifacts are the first process's.
     artifacts: Vec<Scratch>,
 }
 
@@ -174,8 +174,8 @@ impl Run<'_> {
         self.narrow()
     }
 
-    /// Measures what stands on the main page in more processes. Their number follows from the spread
-    /// between the first ones alone, once, so that it does not depend on the time.
+    /// Measures what stands on the main page in more processes. Their number follows once from the
+    /// spread between the first ones alone, so that it does not depend on the time.
     fn narrow(&mut self) -> Result<()> {
         let Job { budget, main, .. } = self.job;
         let wanted = (FIRST.min(budget.most as usize), REACH, budget.most as usize);
@@ -192,6 +192,8 @@ impl Run<'_> {
                 self.observer.says(&format!("for the page in more processes: {}", again.len()));
             }
             self.observer.more(again.len());
+            // Times to compile stand there, too: each of these processes compiles.
+            self.artifacts.push(Scratch::new()?);
             self.pass(budget.processes + budget.extra + further, again)?;
         }
         Ok(())

@@ -54,8 +54,8 @@ impl Done {
         self.medians.entry((task.clone(), metric)).or_default().insert(process, median);
     }
 
-    /// Clean processes that a task should have: `first`, then as many as their spread asks for.
-    /// That of the time to compile counts where each process compiles.
+    /// Clean processes that a task should have: `first`, then as many as the spread of its calls asks
+    /// for, of a comparison that of the subject's. Times to compile count, too.
     pub fn wanted(&self, task: &Task, (first, share, most): (usize, f64, usize)) -> usize {
         let needed = |metric: Metric| {
             let medians = self.medians.get(&(task.clone(), metric))?.values().copied();

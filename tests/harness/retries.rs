@@ -58,7 +58,7 @@ fn only_the_cells_that_need_it_are_measured_again() {
             if let Task::Cell(cell) = &task {
                 let clean = seen.iter().filter(|(_, clean)| **clean);
                 let medians = clean.map(|(process, _)| (*process, 1.0)).collect();
-                job.done.medians.insert(cell.clone(), medians);
+                job.done.medians.insert((Task::Cell(cell.clone()), Metric::Call), medians);
             }
             job.done.tasks.insert(task, seen);
         }
@@ -77,24 +77,31 @@ fn only_the_cells_that_need_it_are_measured_again() {
 fn a_cell_of_the_main_page_gets_as_many_processes_as_its_spread_asks_for() {
     probe::never_clean();
     let all = engines([&one_strategy("one")]);
-    let run = |is_main: bool, medians: [f64; 6]| {
+    let run = |is_main: bool, calls: [f64; 6], compiled: [f64; 6]| {
         let place = Place::new("[1]");
         let job = place.job(&all);
         let mut job = Job { budget: Budget { most: 8, ..job.budget.clone() }, ..job };
         for task in job.tasks() {
-            let Task::Cell(cell) = task.clone() else { panic!() };
-            job.main.extend(is_main.then(|| cell.clone()));
-            job.done.tasks.insert(task, (0..6).map(|process| (process, true)).collect());
-            job.done.medians.insert(cell, (0..).zip(medians).collect());
+            job.main.extend(is_main.then(|| task.clone()));
+            let seen = (0..6).map(|process| (process, true)).collect();
+            job.done.tasks.insert(task.clone(), seen);
+            let medians = [(Metric::Call, calls), (Metric::Compile, compiled)];
+            for (metric, medians) in medians {
+                let medians = (0..).zip(medians).collect();
+                job.done.medians.insert((task.clone(), metric), medians);
+            }
         }
         place.run(&all, job)
     };
-    let ran = run(true, [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]);
-    // Process numbers after those of passes; none of these processes is clean.
-    assert_eq!(processes(&ran)["one"], Vec::from_iter(6..11));
-    assert_eq!(ran.told.said, ["more processes: cells of the page, 1"]);
-    assert_eq!(run(true, [100.0; 6]).told.more, 0);
-    assert_eq!(run(false, [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]).told.more, 0);
+    let (same, apart) = ([100.0; 6], [90.0, 100.0, 110.0, 90.0, 100.0, 110.0]);
+    for (calls, compiled) in [(apart, same), (same, apart)] {
+        let ran = run(true, calls, compiled);
+        // Process numbers after those of passes; none of these processes is clean.
+        assert_eq!(processes(&ran)["one"], Vec::from_iter(6..11));
+        assert_eq!(ran.told.said, ["for the page in more processes: 1"]);
+    }
+    assert_eq!(run(true, same, same).told.more, 0);
+    assert_eq!(run(false, apart, apart).told.more, 0);
 }
 
 #[test]

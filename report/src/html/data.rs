@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::hash::Hash;
-use touchstone_executor::Strategy;
+use touchstone_executor::{Owner, Strategy};
 use touchstone_record::estimate::{CLEAN_SAMPLES, PROCESSES, STUDENT};
 use touchstone_record::{Book, CellKey, Metric, Observations, Refusal, SCHEMA, Sample, Setup};
 
@@ -262,8 +262,8 @@ impl Columns {
 }
 
 impl Start {
-    /// The work of the first pick on one thread. The baseline is the fastest executor
-    /// without a runtime, or the fastest of all where there is none.
+    /// The work of the first pick on one thread. The baseline is the pick among what runtimes
+    /// offer themselves, or the fastest executor where there is none.
     fn of(
         matrix: &Matrix<'_>,
         executors: &IndexSet<Executor>,
@@ -273,14 +273,15 @@ impl Start {
         let first = picks.first().map(|pick| &pick.need.call).or(matrix.works.first());
         let Some(work) = first else { return Self { work: 0, threads: 1, baseline: 0 } };
         let threads = matrix.threads(work).first().copied().unwrap_or(1);
-        let has_runtime = |executor: &Executor| !matrix.is_baseline(&executor.engine);
-        let time = |own| Some((has_runtime(own), matrix.time(own, work, threads)?.median, own));
+        let runtime = picks.iter().find(|pick| pick.need.owner == Some(Owner::Runtime));
+        let time = |own| Some((matrix.time(own, work, threads)?.median, own));
         let timed = matrix.executors.iter().filter_map(time);
-        let baseline = timed.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let fastest = timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, own)| own);
+        let baseline = runtime.map(|pick| &pick.executor).or(fastest);
         Self {
             work: works.get_index_of(&(&*work.case, &*work.guest)).unwrap_or_default(),
             threads,
-            baseline: baseline.and_then(|own| executors.get_index_of(own.2)).unwrap_or_default(),
+            baseline: baseline.and_then(|own| executors.get_index_of(own)).unwrap_or_default(),
         }
     }
 }

@@ -15,7 +15,7 @@ const DECODING: [(&str, Abi, &[u8]); 4] = [
 ];
 
 fn everywhere(test: impl Fn(&dyn Module, &mut dyn Instance)) {
-    common::everywhere("json-module", test);
+    super::common::everywhere("json-module", test);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn all_files() -> Vec<(PathBuf, Vec<u8>)> {
     made.map(|(name, bytes)| (PathBuf::from(folder).join(name), bytes)).collect()
 }
 
-/// `cargo test -p touchstone-native --test signatures -- --ignored` writes them.
+/// `cargo test -p touchstone-native --test native signatures -- --ignored` writes them.
 #[test]
 #[ignore = "writes the files that the next test compares"]
 fn write_the_inputs() {

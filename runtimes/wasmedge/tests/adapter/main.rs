@@ -2,7 +2,6 @@
 
 mod artifacts;
 mod deadline;
-mod functions;
 mod growth;
 mod modes;
 mod nested;

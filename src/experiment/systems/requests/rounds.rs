@@ -45,7 +45,7 @@ impl Turn {
     pub(super) fn full() -> Self {
         // Many short loops: in longer ones, stalls of the machine would be in most of them.
         let [closed, open] = [15, 60].map(Duration::from_millis);
-        Self { rounds: 15, pairs: 5, closed: (closed, 200), open: (open, 500) }
+        Self { rounds: 21, pairs: 5, closed: (closed, 200), open: (open, 500) }
     }
 
     pub(super) fn small() -> Self {

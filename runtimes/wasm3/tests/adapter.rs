@@ -9,7 +9,7 @@ use touchstone_executor::{
     Abi, Config, Error, Imports, InstanceFrom, MemoryFrom, Module, Outcome, Strategy, TrapKind,
 };
 
-#[path = "../../../../tests/fixtures/time.rs"]
+#[path = "../../../tests/fixtures/time.rs"]
 mod time;
 
 use time::LIMIT;

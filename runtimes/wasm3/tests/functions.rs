@@ -1,9 +1,9 @@
 //! Host functions of the embedder inside Wasm3: memory that moves while the guest waits, calls of
 //! other instances on one stack, and limits that Wasm3 checks itself.
 
-#[path = "../../../../tests/fixtures/host_calls.rs"]
+#[path = "../../../tests/fixtures/host_calls.rs"]
 mod host_calls;
-#[path = "../../../../tests/fixtures/host_guests.rs"]
+#[path = "../../../tests/fixtures/host_guests.rs"]
 mod host_guests;
 
 use host_calls::{call, call_with, everywhere, guest, load, returned, with};

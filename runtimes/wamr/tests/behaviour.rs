@@ -1,7 +1,7 @@
 //! The behaviours of the contract, on this engine alone.
 
 #[macro_use]
-#[path = "../../../../tests/common/mod.rs"]
+#[path = "../../../tests/common/mod.rs"]
 mod common;
 
 use std::sync::Arc;

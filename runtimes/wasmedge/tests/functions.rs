@@ -1,7 +1,7 @@
 //! Host functions of the embedder inside WasmEdge: values, growth while the guest waits, faults of
 //! guests that wait or are called meanwhile, and limits.
 
-#[path = "../../../../tests/fixtures/host_calls.rs"]
+#[path = "../../../tests/fixtures/host_calls.rs"]
 mod host_calls;
 
 use host_calls::{call, call_with, everywhere, growth, guest, load, returned, with};

@@ -1,9 +1,9 @@
 //! Host functions of the embedder inside WAMR: several results, memory that moves while the guest
 //! waits, memories that WAMR would cut off, and stacks that end.
 
-#[path = "../../../../tests/fixtures/host_calls.rs"]
+#[path = "../../../tests/fixtures/host_calls.rs"]
 mod host_calls;
-#[path = "../../../../tests/fixtures/host_guests.rs"]
+#[path = "../../../tests/fixtures/host_guests.rs"]
 mod host_guests;
 
 use host_calls::{call, call_with, everywhere, guest, load, returned, with};

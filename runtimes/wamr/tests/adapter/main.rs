@@ -1,4 +1,0 @@
-//! The adapter, in one program: each further one takes seconds to build.
-
-mod behaviour;
-mod functions;
