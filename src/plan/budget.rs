@@ -32,8 +32,8 @@ pub struct Budget {
 const FULL: u32 = estimate::PROCESSES as u32 + 1;
 
 impl Budget {
-    /// Number of processes that compile, so that the time to compile has an interval. Those after them
-    /// restore what the last one compiled, or artifacts of more than 4 MiB of the first.
+    /// Number of processes that compile, so that the time to compile has an interval. The next ones
+    /// restore what the last one of them compiled, or artifacts of more than 4 MiB of the first.
     pub fn compiling(&self) -> u32 {
         if self.processes < FULL { 1 } else { FULL }
     }

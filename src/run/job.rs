@@ -18,7 +18,7 @@ use touchstone_executor::adapter::MeasuredEngine;
 pub struct Job {
     pub header: Header,
     pub cells: Vec<Cell>,
-    /// What gets more processes: cells of the main page, and comparisons with a deadline.
+    /// Tasks that get more processes: cells of the main page, comparisons with a deadline.
     pub main: Vec<Task>,
     pub compares: Vec<Compare>,
     /// Comparisons that need pairs of processes of their own.
@@ -193,10 +193,9 @@ impl Job {
         }
         let mut main = if budget.most > 0 { cells.clone() } else { Vec::new() };
         keep_selected(&mut main, MAIN_PAGE)?;
-        let cell = |cell: Cell| Task::Cell(cell.key);
         let deadlines = compares.iter().filter(|compare| compare.of.purpose == Purpose::Deadline);
         let deadlines = deadlines.map(|compare| Task::Compare(compare.of.clone()));
-        let main = main.into_iter().map(cell).chain(deadlines).collect();
+        let main = main.into_iter().map(|cell| Task::Cell(cell.key)).chain(deadlines).collect();
         let done = Done::default();
         Ok(Self { header, cells, main, compares, contests, refusals, budget, in_process, done })
     }

@@ -140,11 +140,6 @@ impl Run<'_> {
         }
     }
 
-    /// `true` if a task must not be repeated.
-    fn is_over(&self, task: &Task) -> bool {
-        self.refused(task).is_some()
-    }
-
     /// `true` if a pass after the first one must end.
     fn is_late(&self, process: u32) -> bool {
         process > 0 && self.host.until.is_some_and(|until| Instant::now() >= until)
@@ -159,7 +154,9 @@ impl Run<'_> {
         for extra in 0..budget.extra {
             let mut again = self.job.tasks();
             let wanted = budget.processes as usize;
-            again.retain(|task| !self.is_over(task) && self.done.clean_processes(task) < wanted);
+            again.retain(|task| {
+                self.refused(task).is_none() && self.done.clean_processes(task) < wanted
+            });
             if again.is_empty() || self.host.stop.asked() || self.is_late(budget.processes) {
                 break;
             }
@@ -183,16 +180,14 @@ impl Run<'_> {
             let mut again = main.clone();
             again.retain(|task| {
                 let seen = self.done.clean_processes(task);
-                !self.is_over(task) && seen < self.done.wanted(task, wanted)
+                self.refused(task).is_none() && seen < self.done.wanted(task, wanted)
             });
             if again.is_empty() || self.host.stop.asked() {
                 break;
             }
-            if further == 0 {
-                self.observer.says(&format!("for the page in more processes: {}", again.len()));
-            }
+            self.observer.says(&format!("for the page in one process more: {}", again.len()));
             self.observer.more(again.len());
-            // Times to compile stand there, too: each of these processes compiles.
+            // Each of these processes compiles: these times stand there, too.
             self.artifacts.push(Scratch::new()?);
             self.pass(budget.processes + budget.extra + further, again)?;
         }
@@ -203,10 +198,7 @@ impl Run<'_> {
     fn contests(&mut self) -> Result<()> {
         for of in &self.job.contests {
             let task = Task::Compare(of.clone());
-            if self.host.stop.asked() {
-                break;
-            }
-            if self.done.tasks.contains_key(&task) {
+            if self.host.stop.asked() || self.done.tasks.contains_key(&task) {
                 continue;
             }
             self.observer.begins(&of.name());
@@ -232,15 +224,14 @@ impl Run<'_> {
         let mut random = Random::new(self.job.budget.seed.wrapping_add(u64::from(process) << 32));
         tasks.retain(|task| {
             let seen = self.done.tasks.get(task);
-            !seen.is_some_and(|seen| seen.contains_key(&process)) && !self.is_over(task)
+            !seen.is_some_and(|seen| seen.contains_key(&process)) && self.refused(task).is_none()
         });
         tasks.sort_by(|a, b| (a.module(), a.case()).cmp(&(b.module(), b.case())));
         let units = tasks.chunk_by(|a, b| a.engine() == b.engine()).map(|unit| {
             let modules = unit.chunk_by(|a, b| (a.module(), a.case()) == (b.module(), b.case()));
             modules.map(<[Task]>::to_vec).collect::<Vec<_>>()
         });
-        let units: Vec<Vec<Vec<Task>>> = units.collect();
-        let units = shuffled(units, &mut random);
+        let units = shuffled(units.collect(), &mut random);
         if self.job.in_process {
             let tasks: Vec<Task> =
                 units.into_iter().flat_map(|unit| order(unit, &mut random)).collect();
@@ -251,7 +242,7 @@ impl Run<'_> {
             while !left.is_empty() && !self.host.stop.asked() && !self.is_late(process) {
                 let done = self.life(process, &left)?;
                 left.drain(..done);
-                left.retain(|task| !self.is_over(task));
+                left.retain(|task| self.refused(task).is_none());
             }
         }
         Ok(())
@@ -275,7 +266,7 @@ impl Run<'_> {
             if self.host.stop.asked() {
                 break;
             }
-            if self.is_over(task) {
+            if self.refused(task).is_some() {
                 continue;
             }
             self.observer.begins(&self.job.name(task));
@@ -434,10 +425,9 @@ impl Run<'_> {
             Came { deaths: self.deaths, stopped: self.host.stop.asked(), ..Came::default() };
         let contests = self.job.contests.iter().cloned().map(Task::Compare);
         for task in self.job.tasks().into_iter().chain(contests) {
-            match task {
-                Task::Cell(_) => self.count(&task, &mut came.cells),
-                Task::Compare(_) => self.count(&task, &mut came.comparisons),
-            }
+            let is_cell = matches!(task, Task::Cell(_));
+            let tally = if is_cell { &mut came.cells } else { &mut came.comparisons };
+            self.count(&task, tally);
         }
         came
     }

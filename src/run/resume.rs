@@ -11,7 +11,7 @@ pub struct Done {
     pub begun: bool,
     /// By task: the processes in which it was done, and `true` for clean ones.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
-    /// By task: the medians of the processes whose calls are clean, ns, and their times to compile.
+    /// By task: the medians of each metric in the processes in which it is clean.
     pub medians: BTreeMap<(Task, Metric), BTreeMap<u32, f64>>,
     pub refusals: Refusals,
     pub setups: Setups,
@@ -25,23 +25,20 @@ impl Done {
                 let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
                 let task = Task::Cell(seen.cell.clone());
-                for metric in [Metric::Call, Metric::Compile] {
-                    let samples = seen.metrics.get(&metric).filter(|samples| has_enough(samples));
-                    if let Some(own) = samples.and_then(|samples| of_processes(&[samples])) {
-                        self.add(&task, metric, seen.process, own.median);
-                    }
+                for (metric, samples) in seen.metrics.iter().filter(|(_, own)| has_enough(own)) {
+                    let own = self.medians.entry((task.clone(), *metric)).or_default();
+                    own.extend(of_processes(&[samples]).map(|own| (seen.process, own.median)));
                 }
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
             }
             Line::Comparison(comparison) => {
-                let (all, noisy) = (comparison.rounds.len(), comparison.noisy.len());
-                let clean = all.saturating_sub(noisy) >= needed(all);
+                let clean = comparison.timed().into_iter().filter(|(_, is_clean)| *is_clean);
+                let subject: Vec<f64> = clean.map(|((subject, _), _)| subject).collect();
+                let clean = subject.len() >= needed(comparison.rounds.len());
                 let task = Task::Compare(comparison.of.clone());
-                let rounds = comparison.timed().into_iter().filter(|(_, is_clean)| *is_clean);
-                let subject: Vec<f64> = rounds.map(|((subject, _), _)| subject).collect();
-                if let Some(own) = median_of(&subject).filter(|_| clean) {
-                    self.add(&task, Metric::Call, comparison.process, own);
-                }
+                let own = self.medians.entry((task.clone(), Metric::Call)).or_default();
+                let median = median_of(&subject).filter(|_| clean);
+                own.extend(median.map(|median| (comparison.process, median)));
                 self.tasks.entry(task).or_default().insert(comparison.process, clean);
             }
             Line::Refusal(refusal) => drop(self.refusals.insert(refusal.clone())),
@@ -50,12 +47,8 @@ impl Done {
         }
     }
 
-    fn add(&mut self, task: &Task, metric: Metric, process: u32, median: f64) {
-        self.medians.entry((task.clone(), metric)).or_default().insert(process, median);
-    }
-
-    /// Clean processes that a task should have: `first`, then as many as the spread of its calls asks
-    /// for, of a comparison that of the subject's. Times to compile count, too.
+    /// Clean processes that a task should have: `first`, then as many as the spread of the calls (of
+    /// a comparison's subject) and of the times to compile asks for.
     pub fn wanted(&self, task: &Task, (first, share, most): (usize, f64, usize)) -> usize {
         let needed = |metric: Metric| {
             let medians = self.medians.get(&(task.clone(), metric))?.values().copied();
