@@ -98,7 +98,7 @@ fn a_cell_of_the_main_page_gets_as_many_processes_as_its_spread_asks_for() {
         let ran = run(true, calls, compiled);
         // Process numbers after those of passes; none of these processes is clean.
         assert_eq!(processes(&ran)["one"], Vec::from_iter(6..11));
-        assert_eq!(ran.told.said, ["for the page in one process more: 1"; 5]);
+        assert_eq!(ran.told.said, ["for the page in one process more: 1"; 8]);
     }
     assert_eq!(run(true, same, same).told.more, 0);
     assert_eq!(run(false, apart, apart).told.more, 0);
