@@ -9,6 +9,8 @@ FEATURES  ?= all$(if $(filter peers publish,$(MAKECMDGOALS)),$(comma)substrate)
 # quarter for the memories), and their seed.
 FUZZ_SECONDS ?= 600
 FUZZ_SEED    ?= 1
+# The engine of the examples of `make embedder`.
+ENGINE       ?= wasmtime
 # Number of swaps after which memory must not have grown.
 SWAPS        ?= 100000
 # Two compile another Cranelift, the third Substrate's crates: excluded unless FEATURES names them.
@@ -59,12 +61,13 @@ test: setup $(TOOLS) ## run all tests on every backend of FEATURES
 
 # A package outside the workspace, with the versions of this one. Results are compared, not times, so
 # it is built without optimisations, which is quicker. Its test is also one of this workspace.
+EMBEDDED = --release --no-default-features --features=$(FEATURES) --target-dir ../../target/embedder
 embedder: export CARGO_PROFILE_RELEASE_OPT_LEVEL = 0
-embedder: setup $(NEEDED) ## build and test the host outside the project, on the engines of FEATURES
+embedder: setup $(NEEDED) ## build and test the host outside the project, on the engines of FEATURES; examples on ENGINE
 	cp Cargo.lock examples/embedder/Cargo.lock
-	cd examples/embedder && $(CARGO) test --release --features=$(FEATURES) --target-dir ../../target/embedder
-	cd examples/embedder && $(CARGO) run --release --features=$(FEATURES) --target-dir ../../target/embedder --example plugin_host
-	cd examples/embedder && $(CARGO) run --release --features=$(FEATURES) --target-dir ../../target/embedder --example node wasmtime instance_reuse_tracked 3
+	cd examples/embedder && $(CARGO) test $(EMBEDDED)
+	cd examples/embedder && ENGINE=$(ENGINE) $(CARGO) run $(EMBEDDED) --example plugin_host
+	cd examples/embedder && $(CARGO) run $(EMBEDDED) --example node $(ENGINE) instance_reuse_tracked 3
 
 runtime: setup ## begin the backend runtimes/NAME for the runtime of CRATE, from runtimes/template
 	@runtimes/template/new.sh "$(NAME)" "$(CRATE)"

@@ -2,7 +2,8 @@
 //!
 //! Each plug-in has functions of the host and a state of its own. Each request is a call on a clean
 //! instance, on a thread of Tokio's for blocking work. Without an address the program serves
-//! itself, makes requests, and measures what the change of threads costs.
+//! itself, makes requests, and measures what the change of threads costs. `ENGINE` names another
+//! engine than Wasmtime.
 
 use anyhow::{Result, ensure};
 use axum::Router;
@@ -89,7 +90,8 @@ fn request(address: SocketAddr) -> Result<String> {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let engine = embedder::engine("wasmtime")?;
+    let engine = std::env::var("ENGINE").unwrap_or_else(|_| "wasmtime".to_owned());
+    let engine = embedder::engine(&engine)?;
     let config = Config { functions: functions(), interruptible: true, ..Config::default() };
     let (_, module) = embedder::load(
         &*engine,
