@@ -47,8 +47,8 @@ impl Done {
         }
     }
 
-    /// Clean processes that a task should have: `first`, then as many as the spread of the calls (of
-    /// a comparison's subject) and of the times to compile asks for.
+    /// Clean processes that a task should have: `first`, then as many as the spread of the calls,
+    /// of a comparison's subject, and of the times to compile asks for.
     pub fn wanted(&self, task: &Task, (first, share, most): (usize, f64, usize)) -> usize {
         let needed = |metric: Metric| {
             let medians = self.medians.get(&(task.clone(), metric))?.values().copied();
