@@ -122,8 +122,8 @@ struct Run<'a> {
     /// The prevailing state for the last process.
     state: Prevailing,
     /// Private folders for artifacts: one for each of the first processes, which compile, the last
-    /// one of them for the next processes, and one for each that measures for the main page. Large
-    /// artifacts are the first process's.
+    /// one of them for the next processes, and one for each that measures for the main page, where
+    /// these times stand, too. Large artifacts are the first process's.
     artifacts: Vec<Scratch>,
 }
 
@@ -187,7 +187,6 @@ impl Run<'_> {
             }
             self.observer.says(&format!("for the page in one process more: {}", again.len()));
             self.observer.more(again.len());
-            // Each of these processes compiles: these times stand there, too.
             self.artifacts.push(Scratch::new()?);
             self.pass(budget.processes + budget.extra + further, again)?;
         }

@@ -11,7 +11,7 @@ pub struct Done {
     pub begun: bool,
     /// By task: the processes in which it was done, and `true` for clean ones.
     pub tasks: BTreeMap<Task, BTreeMap<u32, bool>>,
-    /// By task: the medians of each metric in the processes in which it is clean.
+    /// By task: the medians of calls, and times to compile, in processes in which they are clean.
     pub medians: BTreeMap<(Task, Metric), BTreeMap<u32, f64>>,
     pub refusals: Refusals,
     pub setups: Setups,
@@ -25,9 +25,11 @@ impl Done {
                 let counts = |metric: &Metric| seen.metrics.get(metric).is_none_or(has_enough);
                 let clean = [Metric::Call, Metric::WarmCall, Metric::WarmTake].iter().all(counts);
                 let task = Task::Cell(seen.cell.clone());
-                for (metric, samples) in seen.metrics.iter().filter(|(_, own)| has_enough(own)) {
-                    let own = self.medians.entry((task.clone(), *metric)).or_default();
-                    own.extend(of_processes(&[samples]).map(|own| (seen.process, own.median)));
+                for metric in [Metric::Call, Metric::Compile] {
+                    let samples = seen.metrics.get(&metric).filter(|own| has_enough(own));
+                    let median = samples.and_then(|own| of_processes(&[own]));
+                    let own = self.medians.entry((task.clone(), metric)).or_default();
+                    own.extend(median.map(|own| (seen.process, own.median)));
                 }
                 self.tasks.entry(task).or_default().insert(seen.process, clean);
             }
